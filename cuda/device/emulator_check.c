@@ -37,11 +37,12 @@ static bool check_model(const Check *c, const SnModel *m) {
 
 static bool check_cost(const Check *c, const SnCost *x) {
   const char *owner = "cost";
-  const int index = 0, nall = x->nall, nitem = x->nitem;
-  return ARRAY(weight, x->nterm) && ARRAY(terminal, x->nterm) && ARRAY(term_norm, nall) && ARRAY(term_width, nall) &&
-         ARRAY(term_side, nall) && ARRAY(res_weight, x->nres) && ARRAY(term_item, nall + 1) &&
-         ARRAY(term_res, nall + 1) && ARRAY(term_target, nall + 1) && ARRAY(term_follows, nall) &&
-         ARRAY(term_serial, nall) && ARRAY(item_type, nitem) && ARRAY(item_term, nitem) && ARRAY(item_id, nitem) &&
+  const int index = 0, nall = x->nall, with = nall + x->ngate, nitem = x->nitem;
+  return ARRAY(weight, x->nterm) && ARRAY(terminal, x->nterm) && ARRAY(term_norm, with) && ARRAY(term_width, with) &&
+         ARRAY(term_side, with) && ARRAY(term_gate, nall) && ARRAY(gate_side, nall) && ARRAY(gate_value, nall) &&
+         ARRAY(gate_width, nall) && ARRAY(res_weight, x->nres) && ARRAY(term_item, with + 1) &&
+         ARRAY(term_res, with + 1) && ARRAY(term_target, with + 1) && ARRAY(term_follows, with) &&
+         ARRAY(term_serial, with) && ARRAY(item_type, nitem) && ARRAY(item_term, nitem) && ARRAY(item_id, nitem) &&
          ARRAY(member, x->nmember) && ARRAY(item_other_type, nitem) && ARRAY(item_other_id, nitem) &&
          ARRAY(item_dof, 2 * nitem) && ARRAY(item_end, 8 * nitem) && ARRAY(item_frame, nitem) &&
          ARRAY(item_target, nitem) && ARRAY(item_res, nitem);

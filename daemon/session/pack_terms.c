@@ -111,6 +111,26 @@ static char *axes_of(SnScratch *scratch, const SnElement *e) {
   return text ? text : "";
 }
 
+static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
+
+// Returns what a term is multiplied by, or NULL.
+static Sinew__V1__GateDescription *describe_gate(SnScratch *scratch, const SnModel *m, const SnTerm *gate,
+                                                 char **norms) {
+  static const char *const sides[] = {[SN_TERM_BOTH] = "", [SN_TERM_ABOVE] = "above", [SN_TERM_BELOW] = "below"};
+  Sinew__V1__GateDescription *out = gate ? sn_scratch_alloc(scratch, sizeof *out) : NULL;
+  if (!out) return NULL;
+  sinew__v1__gate_description__init(out);
+  out->quantity = text_of(sn_quantity_name(gate->residual.quantity));
+  out->objects = pack_objects(scratch, m, &gate->residual, &out->n_objects);
+  out->axis = axes_of(scratch, &gate->residual);
+  out->norm = gate->norm == SN_NORM_SIGNED ? "" : norms[gate->norm];
+  out->side = text_of(sides[gate->gate_side]);
+  out->value = gate->gate_value;
+  out->width = gate->gate_width;
+  if (!(out->unit = unit_of(scratch, m, &gate->residual))) out->unit = "";
+  return out;
+}
+
 static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char **norms,
                      Sinew__V1__TermDescription *out) {
   static char *const kinds[] = {[SN_TARGET_VALUE] = "value",
@@ -122,7 +142,7 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
   out->name = t->name;
   out->weight = t->weight;
   out->terminal_weight = t->terminal;
-  out->quantity = (char *)(uintptr_t)sn_quantity_name(t->residual.quantity);
+  out->quantity = text_of(sn_quantity_name(t->residual.quantity));
   out->objects = pack_objects(scratch, m, &t->residual, &out->n_objects);
   out->norm = norms[t->norm];
   out->width = t->width;
@@ -136,6 +156,7 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
   out->side = sides[t->side];
   out->n_weights = (size_t)t->neach;
   out->weights = t->each;
+  out->gate = describe_gate(scratch, m, t->gate, norms);
   if (!(out->unit = unit_of(scratch, m, &t->residual))) out->unit = "";
 }
 

@@ -1,4 +1,4 @@
-// Residuals and norms of the terms of a cost.
+// Residuals of the terms of a cost, and their adjoints.
 //
 // A term compares items (points, rotations, scalars) with targets of the same kind:
 //
@@ -11,15 +11,8 @@
 // The rate of a control, a scalar, is x = (u - u_before) / h, h the duration of the step before: dx/du = 1/h,
 // dx/du_before = -1/h.
 //
-// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t, v* = R(qB) t. Norms of a residual
-// r:
-//
-//   squared     n = sum e_i r_i^2                        dn/dr_i = 2 e_i r_i
-//   euclidean   n = sqrt(s + w^2) - w, s = sum e_i r_i^2  dn/dr_i = e_i r_i / sqrt(s + w^2); 0 where w = 0 and r = 0
-//   smooth_abs  n = sum e_i (sqrt(r_i^2 + w^2) - w)       dn/dr_i = e_i r_i / sqrt(r_i^2 + w^2), w > 0
-//
-// e_i are the weights of the entries, 1 by themselves. Of a one-sided norm r_i stands for max(r_i, 0) or min(r_i, 0).
-// It has the slope 0 on both sides of the target, so that it is as smooth as the norm itself, and 0 on the other side.
+// A target in the frame of body B with pose (xB, qB) is p* = xB + R(qB) t, q* = qB t, v* = R(qB) t. Norms of residuals
+// and gates are those of cost_norm.c. The residual of a gate is handled as that of a term.
 //
 // Not smooth: the logarithm at a rotation by pi (the shorter way round changes), a distance at 0 and the euclidean
 // norm without width at 0 (both have the derivative 0 there).
@@ -227,61 +220,17 @@ SN_LOCAL void cost_item_residual(const SnCost *c, const SnModel *m, const SnWorl
 
 SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, SnCostInput in,
                               int first, int last, sn_real *res) {
-  const int from = cost->term_item[first], count = cost->term_item[last] - from;
-  SN_FOR(k, count) cost_item_residual(cost, m, w, from + k, &in, res + cost->item_res[from + k]);
-  SN_SYNC(lane);
-}
-
-SN_FUNC SnPenalty sn_cost_penalty(const SnCost *cost, int i) {
-  const SnPenalty p = {cost->term_norm[i], cost->term_side[i], cost->term_width[i],
-                       cost->res_weight + cost->term_res[i]};
-  return p;
-}
-
-SN_FUNC sn_real sn_side_value(int side, sn_real r) { return (sn_real)side * r < 0 ? 0 : r; }
-
-SN_FUNC sn_real sn_norm_value(SnPenalty p, const sn_real *r, int n) {
-  const sn_real w2 = p.width * p.width;
-  sn_real s = 0;
-  for (int i = 0; i < n; ++i) {
-    const sn_real x = sn_side_value(p.side, r[i]);
-    s += p.norm == SN_NORM_SMOOTH_ABS ? p.each[i] * (sn_sqrt(x * x + w2) - p.width) : p.each[i] * x * x;
-  }
-  return p.norm == SN_NORM_EUCLIDEAN ? sn_sqrt(s + w2) - p.width : s;
-}
-
-SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value) {
-  SN_FOR(k, last - first) {
-    const int i = first + k, at = cost->term_res[i];
-    value[i] = sn_norm_value(sn_cost_penalty(cost, i), res + at, cost->term_res[i + 1] - at);
+  // Behind the items of all terms and measures stand those of gates, which terms alone have.
+  const int from = cost->term_item[first], count = cost->term_item[last] - from, gates = cost->term_item[cost->nall];
+  const int more = first < cost->nterm ? cost->nitem - gates : 0;
+  SN_FOR(k, count + more) {
+    const int i = k < count ? from + k : gates + k - count;
+    cost_item_residual(cost, m, w, i, &in, res + cost->item_res[i]);
   }
   SN_SYNC(lane);
 }
 
 // ---- adjoint ----
-
-// Bar of the norm of r[n], times its weight, in place of r.
-SN_LOCAL void cost_norm_vjp(SnPenalty p, sn_real weight, sn_real *r, int n) {
-  const sn_real w2 = p.width * p.width;
-  sn_real s = 0, scale = 2 * weight;
-  for (int i = 0; i < n; ++i) {
-    r[i] = sn_side_value(p.side, r[i]);
-    s += p.each[i] * r[i] * r[i];
-  }
-  if (p.norm == SN_NORM_EUCLIDEAN) {
-    const sn_real root = sn_sqrt(s + w2);
-    scale = root > 0 ? weight / root : 0;
-  }
-  for (int i = 0; i < n; ++i) {
-    const sn_real x = p.each[i] * r[i];
-    if (p.norm == SN_NORM_SMOOTH_ABS) {
-      const sn_real root = sn_sqrt(r[i] * r[i] + w2);
-      r[i] = root > 0 ? weight * x / root : 0;
-    } else {
-      r[i] = x * scale;
-    }
-  }
-}
 
 SN_LOCAL void cost_single_point_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                     const sn_real *bar) {
@@ -492,28 +441,38 @@ SN_FUNC void sn_cost_item_vjp(const SnCost *cost, const SnModel *m, const SnWorl
   cost_item_target_vjp(cost, m, w, a, i, v, bar);
 }
 
+// Bars of the residuals of term i and of its gate, in place of them.
+SN_LOCAL void cost_norms_vjp(const SnCost *c, int i, sn_real weight, sn_real *res) {
+  const int at = c->term_res[i];
+  const sn_real gate = sn_cost_gate(c, i, res);
+  if (c->term_gate[i] >= 0) sn_cost_gate_vjp(c, i, gate, weight, res);
+  sn_norm_vjp(sn_cost_penalty(c, i), gate * weight, res + at, c->term_res[i + 1] - at);
+}
+
+// Takes the bars of term or gate i back to what its items and their targets look at.
+SN_LOCAL void cost_items_vjp(const SnCost *c, const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int i,
+                             const SnCostVjp *v) {
+  // a serial term is one job, which runs over all items
+  const int from = c->term_item[i], n = c->term_item[i + 1] - from;
+  const int jobs = c->term_serial[i] ? 1 : n, each = c->term_serial[i] ? n : 1;
+  SN_FOR(job, jobs)
+  for (int k = from + job * each; k < from + (job + 1) * each; ++k)
+    cost_item_vjp(c, m, w, a, k, v, v->res + c->item_res[k]);
+  SN_SYNC(lane);
+  SN_FOR(job, jobs)
+  for (int k = from + job * each; k < from + (job + 1) * each; ++k)
+    cost_item_target_vjp(c, m, w, a, k, v, v->res + c->item_res[k]);
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnCostVjp v) {
-  sn_real *const res = v.res;
-  sn_cost_residual(cost, m, w, lane, v.in, 0, cost->nterm, res);
-  SN_FOR(i, cost->nterm) {
-    const int at = cost->term_res[i];
-    if (v.weight[i] != 0)
-      cost_norm_vjp(sn_cost_penalty(cost, i), v.factor * v.weight[i], res + at, cost->term_res[i + 1] - at);
-  }
+  sn_cost_residual(cost, m, w, lane, v.in, 0, cost->nterm, v.res);
+  SN_FOR(i, cost->nterm) if (v.weight[i] != 0) cost_norms_vjp(cost, i, v.factor * v.weight[i], v.res);
   SN_SYNC(lane);
   for (int i = 0; i < cost->nterm; ++i) {
     if (v.weight[i] == 0) continue;
-    // a serial term is one job, which runs over all items
-    const int from = cost->term_item[i], n = cost->term_item[i + 1] - from;
-    const int jobs = cost->term_serial[i] ? 1 : n, each = cost->term_serial[i] ? n : 1;
-    SN_FOR(job, jobs)
-    for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_vjp(cost, m, w, a, k, &v, res + cost->item_res[k]);
-    SN_SYNC(lane);
-    SN_FOR(job, jobs)
-    for (int k = from + job * each; k < from + (job + 1) * each; ++k)
-      cost_item_target_vjp(cost, m, w, a, k, &v, res + cost->item_res[k]);
-    SN_SYNC(lane);
+    cost_items_vjp(cost, m, w, a, lane, i, &v);
+    if (cost->term_gate[i] >= 0) cost_items_vjp(cost, m, w, a, lane, cost->term_gate[i], &v);
   }
   if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);
 }

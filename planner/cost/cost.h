@@ -5,10 +5,11 @@
 //
 //   J = 1/H sum_{t<H} sum_i weight_i n_i(r_i(x[t], u[t], t0 + t h)) + sum_i terminal_i n_i(r_i(x[H], t0 + H h))
 //
-// r_i is the residual of term i, n_i its norm. The first sum is a mean, so that J does not grow with the horizon and
-// keeps the unit of the terms. At x[H] no control acts: terms on controls and terms on sensors that
-// measure accelerations or forces have no terminal weight. The rate of a control at step t is (u[t] - u[t-1]) / h[t-1].
-// At the first step it is that from the controls in force before; where these are not known it is 0.
+// r_i is the residual of term i, n_i its norm, times its gate where it has one (cost_norm.c). The first sum is a mean,
+// so that J does not grow with the horizon and keeps the unit of the terms. At x[H] no control acts: terms on controls
+// and terms on sensors that measure accelerations or forces have no terminal weight. The rate of a control at step t is
+// (u[t] - u[t-1]) / h[t-1]. At the first step it is that from the controls in force before; where these are not known
+// it is 0.
 #ifndef SINEW_PLANNER_COST_COST_H_
 #define SINEW_PLANNER_COST_COST_H_
 
@@ -46,8 +47,9 @@ typedef enum SnItem {
   SN_ITEM_SENSOR
 } SnItem;
 
-// Holds a task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success. Items are the
-// scalars, points or rotations that a term compares with its target.
+// Holds a task bound to a model. Terms [0, nterm) are the cost, [nterm, nall) the measures of success. Behind them, in
+// [nall, nall + ngate), stand the gates of terms: they have residuals, targets and norms as terms do, and no weights.
+// Items are the scalars, points or rotations that a term compares with its target.
 typedef struct SnCost {
 #define SN_COST_SIZE(name) int name;
 #define SN_COST_FIELD(type, name, rows, cols) type *name;
@@ -144,10 +146,12 @@ typedef struct SnCostInput {
   sn_real since;          // duration of that step [s]
 } SnCostInput;
 
-// Writes the residuals of terms [first, last) into res (nres), for a world after sn_forward. Ends with a sync.
+// Writes the residuals of terms [first, last) into res (nres), for a world after sn_forward, and those of all gates
+// where first < nterm. Ends with a sync.
 SN_FUNC void sn_cost_residual(const SnCost *cost, const SnModel *m, const SnWorld *w, SnLane *lane, SnCostInput in,
                               int first, int last, sn_real *res);
-// Writes the norms of terms [first, last) of the residuals, without weights, into value (nall). Ends with a sync.
+// Writes the norms of terms [first, last) of the residuals, without weights, into value (nall): times their gates. Ends
+// with a sync.
 SN_FUNC void sn_cost_norm(const SnCost *cost, SnLane *lane, const sn_real *res, int first, int last, sn_real *value);
 
 // Says what a term makes of its residual.
@@ -164,6 +168,9 @@ SN_FUNC SnPenalty sn_cost_penalty(const SnCost *cost, int i);
 SN_FUNC sn_real sn_side_value(int side, sn_real r);
 // Returns the norm of r[n]: the scalar that sn_cost_norm writes.
 SN_FUNC sn_real sn_norm_value(SnPenalty p, const sn_real *r, int n);
+
+// Returns the gate of term i, from the residuals; 1 where it has none.
+SN_FUNC sn_real sn_cost_gate(const SnCost *cost, int i, const sn_real *res);
 
 // Says what sn_cost_vjp reads beside a state, and where it writes beside the adjoint.
 typedef struct SnCostVjp {

@@ -243,10 +243,6 @@ static void list_target(Binder *b, const SnTerm *t, ItemList *list) {
 
 // ---- layout ----
 
-static const SnTerm *term_of(const SnTask *task, int i) {
-  return i < task->nterm ? &task->term[i] : &task->measure[i - task->nterm];
-}
-
 static void store_item(SnCost *c, const SnTerm *t, const TermItems *items, int k, int i, int term, int *res,
                        int *target) {
   const BoundItem *value = &items->value.item[k];
@@ -303,9 +299,10 @@ static void check_sizes(Binder *b, const SnTerm *t, const TermItems *items, int 
   if (t->target.kind == SN_TARGET_ELEMENT) sn_cost_check_pair(t, b->m, same, b->issues);
 }
 
+static const int sides[] = {[SN_TERM_BOTH] = 0, [SN_TERM_ABOVE] = 1, [SN_TERM_BELOW] = -1};
+
 // Stores what a term makes of its residual, which has the entries from the next one to `end`.
 static void store_penalty(SnCost *c, const SnTerm *t, int i, int end) {
-  static const int sides[] = {[SN_TERM_BOTH] = 0, [SN_TERM_ABOVE] = 1, [SN_TERM_BELOW] = -1};
   c->term_norm[i] = (int)t->norm;
   c->term_width[i] = (sn_real)t->width;
   c->term_side[i] = sides[t->side];
@@ -314,29 +311,51 @@ static void store_penalty(SnCost *c, const SnTerm *t, int i, int end) {
 
 // Looks for mistakes of term i, whose names are all there. Its value has `size` entries, its residual nres.
 static void check_term(Binder *b, int i, const TermItems *items, int size, int nres) {
-  const SnTerm *t = term_of(b->task, i);
+  const SnCost *c = b->cost;
+  const SnTerm *t = c->owner->term[i], *gated = i >= c->nall ? c->owner->term[c->owner->gated[i - c->nall]] : t;
+  const bool measure = i >= c->nterm && i < c->nall;
   check_sizes(b, t, items, size);
+  if (t->norm == SN_NORM_SIGNED && nres != 1)
+    sn_issue(b->issues, t->place, "gate of '%s': its residual has %d numbers, 'norm' or 'axis' makes one of them",
+             t->name, nres);
   if (t->neach > 0 && t->neach != nres)
     sn_issue(b->issues, t->place, "weights of '%s': %d numbers, the residual has %d", t->name, t->neach, nres);
-  if (i >= b->cost->nterm && (uses_rate(&items->value) || uses_rate(&items->target)))
+  if (measure && (uses_rate(&items->value) || uses_rate(&items->target)))
     sn_issue(b->issues, t->place, "success: '%s' looks at control_rate, which a state alone does not have", t->name);
-  if (t->terminal > 0 && any_depends_on_control(b->m, items))
-    sn_issue(b->issues, t->place, "terminal: term '%s' depends on the control, and none acts at the end of the horizon",
-             t->name);
+  if (gated->terminal > 0 && any_depends_on_control(b->m, items))
+    sn_issue(b->issues, t->place, "terminal: %s '%s' depends on the control, and none acts at the end of the horizon",
+             gated == t ? "term" : "gate of", t->name);
+}
+
+// Ties gate i to its term.
+static void store_gate(SnCost *c, int i, bool running_only) {
+  const SnTerm *gate = c->owner->term[i];
+  const int term = c->owner->gated[i - c->nall];
+  c->term_gate[term] = i;
+  c->gate_side[term] = sides[gate->gate_side];
+  c->gate_value[term] = (sn_real)gate->gate_value;
+  c->gate_width[term] = (sn_real)gate->gate_width;
+  c->owner->running_only[term] |= running_only;
 }
 
 // Writes term i, whose items are found, into the arrays.
 static void store_term(Binder *b, int i, const TermItems *items) {
-  const SnTerm *t = term_of(b->task, i);
   SnCost *c = b->cost;
+  const SnTerm *t = c->owner->term[i];
+  const bool counts = i < c->nterm || i >= c->nall;
   int res = c->nres, target = c->ntarget;
   c->term_item[i] = c->nitem;
   c->term_res[i] = c->nres;
   c->term_target[i] = c->ntarget;
   c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
-  if (i < c->nterm && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
-  if (i < c->nterm && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
-  c->owner->running_only[i] = any_depends_on_control(b->m, items);
+  if (counts && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
+  if (counts && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
+  if (i < c->nall) {
+    c->term_gate[i] = -1;
+    c->owner->running_only[i] = any_depends_on_control(b->m, items);
+  } else {
+    store_gate(c, i, any_depends_on_control(b->m, items));
+  }
   c->term_follows[i] = t->target.kind == SN_TARGET_ELEMENT && !t->target.at_start;
   for (int k = 0; k < items->value.n; ++k) store_item(c, t, items, k, c->nitem + k, i, &res, &target);
   store_penalty(c, t, i, res);
@@ -344,8 +363,8 @@ static void store_term(Binder *b, int i, const TermItems *items) {
 
 // Adds term i to the arrays, or only counts and checks.
 static void bind_term(Binder *b, int i, TermItems *items) {
-  const SnTerm *t = term_of(b->task, i);
   SnCost *c = b->cost;
+  const SnTerm *t = c->owner->term[i];
   const int mistakes = b->issues->count;
   int res = 0, size = 0;
   items->value.n = items->target.n = 0;
@@ -371,7 +390,7 @@ static void bind_all(Binder *b, TermItems *items, bool store) {
   SnCost *c = b->cost;
   b->store = store;
   c->nitem = c->nres = c->ntarget = c->nmember = 0;
-  for (int i = 0; i < c->nall; ++i) bind_term(b, i, items);
+  for (int i = 0; i < c->nall + c->ngate; ++i) bind_term(b, i, items);
 }
 
 // Joints that have a single number, by name.
@@ -414,7 +433,7 @@ static bool allocate(SnCost *c, SnArena *a) {
 #include "planner/cost/cost_fields.inc"
   ok &= (o->captured = take(a, sizeof(double), c->ntarget)) != NULL;
   ok &= (o->given = take(a, sizeof(double), c->ntarget)) != NULL;
-  ok &= (o->overridden = take(a, sizeof(bool), c->nall)) != NULL;
+  ok &= (o->overridden = take(a, sizeof(bool), c->nall + c->ngate)) != NULL;
   ok &= (o->running_only = take(a, sizeof(bool), c->nall)) != NULL;
   ok &= (o->row = take(a, sizeof(double), c->ntarget)) != NULL;
   return ok;
@@ -427,18 +446,36 @@ static void set_weights(SnCost *c, const SnTask *task) {
   }
 }
 
+// Lists terms, measures and gates, in this order.
+static bool list_terms(SnCost *c, const SnTask *task) {
+  SnCostOwner *o = c->owner;
+  c->nterm = task->nterm;
+  c->nall = task->nterm + task->nmeasure;
+  o->term = take(&o->arena, sizeof *o->term, c->nall + c->nterm);
+  o->gated = take(&o->arena, sizeof *o->gated, c->nterm);
+  if (!o->term || !o->gated) return false;
+  for (int i = 0; i < c->nall; ++i) o->term[i] = i < c->nterm ? &task->term[i] : &task->measure[i - c->nterm];
+  for (int i = 0; i < c->nterm; ++i) {
+    if (!task->term[i].gate) continue;
+    o->gated[c->ngate] = i;
+    o->term[c->nall + c->ngate++] = task->term[i].gate;
+  }
+  return true;
+}
+
 // Counts, allocates, stores. items: scratch that is large enough for any term.
 static SnCode bind(Binder *b, TermItems *items, SnError *err) {
   SnCost *c = b->cost;
+  if (!list_terms(c, b->task)) return sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", b->task->name);
   check_names(b);
   bind_all(b, items, false);
   const SnCode code = sn_issues_end(b->issues, SN_ERR_NOT_FOUND);
   if (code != SN_OK) return code;
   if (!allocate(c, &c->owner->arena)) return sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", b->task->name);
   bind_all(b, items, true);
-  c->term_item[c->nall] = c->nitem;
-  c->term_res[c->nall] = c->nres;
-  c->term_target[c->nall] = c->ntarget;
+  c->term_item[c->nall + c->ngate] = c->nitem;
+  c->term_res[c->nall + c->ngate] = c->nres;
+  c->term_target[c->nall + c->ngate] = c->ntarget;
   set_weights(c, b->task);
   return SN_OK;
 }
@@ -454,7 +491,7 @@ SnCost *sn_cost_create(const SnTask *task, const SnModel *m, SnError *err) {
   if (c && owner && items.value.item && items.target.item) {
     SnIssues issues;
     sn_issues_begin(&issues, task->file, err);
-    *c = (SnCost){.nterm = task->nterm, .nall = task->nterm + task->nmeasure, .owner = owner};
+    c->owner = owner;
     owner->task = task;
     Binder b = {.task = task, .m = m, .cost = c, .issues = &issues};
     code = bind(&b, &items, err);
@@ -482,6 +519,7 @@ const SnCost *sn_cost_none(void) {
                               .term_item = first,
                               .term_res = first,
                               .term_target = first,
+                              .term_gate = first,
                               .term_follows = first,
                               .member = first,
                               .term_serial = first};
@@ -519,20 +557,22 @@ static int lacks_gradient(const SnCost *c, const SnModel *m, int i, bool other) 
 
 SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err) {
   char text[600] = "";
-  for (int i = 0; i < cost->term_item[cost->nterm]; ++i) {
+  for (int i = 0; i < cost->nitem; ++i) {
     const int term = cost->item_term[i];
-    const bool other = cost->owner->task->term[term].target.kind == SN_TARGET_ELEMENT;
+    if (term >= cost->nterm && term < cost->nall) continue;
+    const bool other = cost->owner->term[term]->target.kind == SN_TARGET_ELEMENT;
     int sensor = lacks_gradient(cost, m, i, false);
     if (sensor < 0 && other) sensor = lacks_gradient(cost, m, i, true);
     if (sensor < 0) continue;
     const size_t used = strlen(text);
-    snprintf(text + used, sizeof text - used, "%sterm '%s': sensor '%s' has no gradient", used ? "\n" : "",
-             sn_cost_name(cost, term), sn_model_name(m, SN_NAME_SENSOR, sensor));
+    snprintf(text + used, sizeof text - used, "%s%s '%s': sensor '%s' has no gradient", used ? "\n" : "",
+             term < cost->nterm ? "term" : "gate of", sn_cost_name(cost, term),
+             sn_model_name(m, SN_NAME_SENSOR, sensor));
   }
   return text[0] ? sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text) : SN_OK;
 }
 
-const char *sn_cost_name(const SnCost *cost, int i) { return term_of(cost->owner->task, i)->name; }
+const char *sn_cost_name(const SnCost *cost, int i) { return cost->owner->term[i]->name; }
 
 int sn_cost_find(const SnCost *cost, const char *name) {
   for (int i = 0; i < cost->nall; ++i)

@@ -17,6 +17,9 @@
 // The norm's own second derivative along r is w^2 / sqrt(..)^3 instead: nearly 0 far from the target, and a step would
 // go far beyond it. Where the root is 0 the slope is, too, and the curvature counts as 0.
 //
+// A gate counts as constant in the curvature of its term, w g R' c R: that is what Gauss-Newton drops of second
+// derivatives, and it keeps lxx positive semidefinite. The slope of the gate itself, w n dg/dx, is exact (cost_norm.c).
+//
 // The rate of a control depends on the controls of two steps. Their product would tie the steps together beside the
 // state, so it is bounded: (a + b)^2 <= 2 a^2 + 2 b^2 for changes a and b, which again lies above and touches. The
 // slopes are exact, so a plan that cannot be improved is one that the cost itself finds flat.
@@ -98,30 +101,44 @@ static void clear(const SnModel *m, const SnExpansion *out) {
   memset(out->before_luu, 0, nu * sizeof *out->before_luu);
 }
 
+// Adds the items of term or gate i: in.res has their slopes, in.bar the curvatures.
+static void expand_items(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int term,
+                         SnExpandInput in, const SnExpansion *out) {
+  const SnCostVjp v = {.in = in.in, .before_bar = in.before};
+  for (int i = cost->term_item[term]; i < cost->term_item[term + 1]; ++i) {
+    const int at = cost->item_res[i], entries = sn_item_residual_size(cost->item_type[i]);
+    for (int k = 0; k < entries; ++k) {
+      sn_real unit[3] = {0};
+      unit[k] = 1;
+      sn_adjoint_clear(m, a, lane);
+      sn_motion_rest(m, w, a, lane);
+      memset(in.before, 0, (size_t)m->nu * sizeof *in.before);
+      sn_cost_item_vjp(cost, m, w, a, i, &v, unit);
+      if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);
+      sn_position_vjp(m, w, a, lane);
+      take_row(m, a, in.row);
+      const sn_real more = add_before(m, in, in.res[at + k], in.bar[at + k], out);
+      add_row(m, in, in.res[at + k], more * in.bar[at + k], out);
+    }
+  }
+}
+
 void sn_cost_expand(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, SnExpandInput in,
                     const SnExpansion *out) {
   clear(m, out);
-  const SnCostVjp v = {.in = in.in, .before_bar = in.before};
   sn_cost_residual(cost, m, w, lane, in.in, 0, cost->nterm, in.res);
   for (int term = 0; term < cost->nterm; ++term) {
-    const int first = cost->term_res[term], size = cost->term_res[term + 1] - first;
+    const int first = cost->term_res[term], size = cost->term_res[term + 1] - first, gate = cost->term_gate[term];
+    const sn_real weight = in.factor * in.weight[term];
     if (in.weight[term] == 0) continue;
-    norm_model(sn_cost_penalty(cost, term), in.factor * in.weight[term], in.res + first, in.bar + first, size);
-    for (int i = cost->term_item[term]; i < cost->term_item[term + 1]; ++i) {
-      const int at = cost->item_res[i], entries = sn_item_residual_size(cost->item_type[i]);
-      for (int k = 0; k < entries; ++k) {
-        sn_real unit[3] = {0};
-        unit[k] = 1;
-        sn_adjoint_clear(m, a, lane);
-        sn_motion_rest(m, w, a, lane);
-        memset(in.before, 0, (size_t)m->nu * sizeof *in.before);
-        sn_cost_item_vjp(cost, m, w, a, i, &v, unit);
-        if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);
-        sn_position_vjp(m, w, a, lane);
-        take_row(m, a, in.row);
-        const sn_real more = add_before(m, in, in.res[at + k], in.bar[at + k], out);
-        add_row(m, in, in.res[at + k], more * in.bar[at + k], out);
-      }
+    const sn_real open = sn_cost_gate(cost, term, in.res);
+    if (gate >= 0) {
+      const int from = cost->term_res[gate];
+      sn_cost_gate_vjp(cost, term, open, weight, in.res);
+      memset(in.bar + from, 0, (size_t)(cost->term_res[gate + 1] - from) * sizeof *in.bar);
+      expand_items(cost, m, w, a, lane, gate, in, out);
     }
+    norm_model(sn_cost_penalty(cost, term), open * weight, in.res + first, in.bar + first, size);
+    expand_items(cost, m, w, a, lane, term, in, out);
   }
 }

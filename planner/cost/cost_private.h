@@ -9,12 +9,14 @@
 
 typedef struct SnCostOwner {
   const SnTask *task;
-  SnArena arena;       // all arrays of the cost
-  double *captured;    // targets taken at the start (ntarget)
-  double *given;       // targets set live (ntarget)
-  double *row;         // scratch: one row of targets (ntarget)
-  bool *overridden;    // terms whose target is set live (nall)
-  bool *running_only;  // terms that depend on the control, which does not act in the last state (nall)
+  SnArena arena;        // all arrays of the cost
+  double *captured;     // targets taken at the start (ntarget)
+  double *given;        // targets set live (ntarget)
+  double *row;          // scratch: one row of targets (ntarget)
+  const SnTerm **term;  // (nall + ngate) terms, measures, gates
+  int *gated;           // (ngate) terms that have the gates
+  bool *overridden;     // terms whose target is set live (nall)
+  bool *running_only;   // terms that depend on the control, which does not act in the last state (nall)
 } SnCostOwner;
 
 // cost_check.c: returns the name in MJCF of the type of sensor i.
@@ -24,6 +26,12 @@ void sn_cost_check_pair(const SnTerm *t, const SnModel *m, bool same_size, SnIss
 // cost_check.c: adds an issue for each list of a target that has not the size of the term's value. A frame that does
 // not fit is an issue, too. Values of a rotation are quaternions.
 void sn_cost_check_goal(const SnTerm *t, int size, bool rotation, SnIssues *issues);
+
+// cost_norm.c: puts the bar of the norm of r[n], times a weight, in the place of r.
+SN_FUNC void sn_norm_vjp(SnPenalty p, sn_real weight, sn_real *r, int n);
+// cost_norm.c: puts the bar of the residual of term i's gate in the place of it. It is a weight times the term's norm
+// times the derivative of the gate. `gate` is what sn_cost_gate returns.
+SN_FUNC void sn_cost_gate_vjp(const SnCost *cost, int i, sn_real gate, sn_real weight, sn_real *res);
 
 // Returns the entries of an item's value.
 int sn_item_value_size(int type);

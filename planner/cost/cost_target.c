@@ -6,10 +6,7 @@
 #include "physics/base/vec.h"
 #include "physics/step/step.h"
 
-static const SnTerm *target_term(const SnCost *c, int i) {
-  const SnTask *task = c->owner->task;
-  return i < task->nterm ? &task->term[i] : &task->measure[i - task->nterm];
-}
+static const SnTerm *target_term(const SnCost *c, int i) { return c->owner->term[i]; }
 
 int sn_cost_target_size(const SnCost *cost, int i) { return cost->term_target[i + 1] - cost->term_target[i]; }
 
@@ -78,7 +75,7 @@ void sn_cost_target(const SnCost *cost, int i, double t, double *value) {
 void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real *table) {
   double *row = cost->owner->row;
   for (int t = 0; t < rows; ++t) {
-    for (int i = 0; i < cost->nall; ++i) sn_cost_target(cost, i, t0 + t * h, row + cost->term_target[i]);
+    for (int i = 0; i < cost->nall + cost->ngate; ++i) sn_cost_target(cost, i, t0 + t * h, row + cost->term_target[i]);
     for (int k = 0; k < cost->ntarget; ++k) table[(size_t)t * (size_t)cost->ntarget + (size_t)k] = (sn_real)row[k];
   }
 }
@@ -105,7 +102,7 @@ static void capture_item(SnCost *c, const SnModel *m, const SnWorld *w, int i, d
 
 void sn_cost_capture(SnCost *cost, const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_forward(m, w, lane);
-  for (int term = 0; term < cost->nall; ++term) {
+  for (int term = 0; term < cost->nall + cost->ngate; ++term) {
     const SnTarget *g = &target_term(cost, term)->target;
     if (g->kind != SN_TARGET_ELEMENT || !g->at_start) continue;
     for (int i = cost->term_item[term]; i < cost->term_item[term + 1]; ++i)

@@ -41,6 +41,7 @@ static const SnYamlField term_fields[] = {
     TERM_FIELDS,
     {.name = "weight", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = 1e9},
     {.name = "terminal", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, terminal), .lo = 0, .hi = 1e9},
+    {.name = "gate", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTerm, gate), .read = sn_task_read_gate},
 };
 
 static const SnYamlField measure_fields[] = {
@@ -60,10 +61,7 @@ static void check_term(SnReader *r, const SnNode *node, const SnTerm *t, bool me
              measure ? "measure: field 'residual' or 'term' is missing" : "term: field 'residual' is missing");
   if (t->term && (sn_yaml_member(node, "residual") || sn_yaml_member(node, "target")))
     sn_issue(r->issues, node->place, "measure: either 'term', or 'residual' and 'target'");
-  for (int k = 0; k < t->neach; ++k)
-    if (!(t->each[k] >= 0 && t->each[k] <= 1e9))
-      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %g is out of bounds, allowed is 0 to 1e+09",
-               t->each[k]);
+  sn_task_check_weights(r, node, t);
   if (t->norm == SN_NORM_SQUARED && width) sn_issue(r->issues, width->place, "width: the squared norm has none");
 }
 
@@ -85,6 +83,7 @@ static void read_terms(SnReader *r, const SnNode *node, bool measure, SnTerm **o
     sn_yaml_fill(r, c, measure ? "measure" : "term", measure ? measure_fields : term_fields,
                  measure ? COUNT(measure_fields) : COUNT(term_fields), t);
     if (c->kind == SN_NODE_MAP) check_term(r, c, t, measure);
+    if (t->gate) t->gate->name = t->name;
     for (int i = 0; i < n; ++i)
       if (t->name && term[i].name && strcmp(term[i].name, t->name) == 0)
         sn_issue(r->issues, c->place, "%s: the name '%s' is taken", what, t->name);

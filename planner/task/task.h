@@ -36,12 +36,13 @@ const char *sn_quantity_name(SnQuantity quantity);
 
 // Names the penalty of a residual r. Gradients are finite everywhere; at r = 0 they are 0.
 typedef enum SnNorm {
-  SN_NORM_SQUARED,    // sum r_i^2
-  SN_NORM_EUCLIDEAN,  // sqrt(sum r_i^2 + width^2) - width; width 0 allowed
-  SN_NORM_SMOOTH_ABS  // sum (sqrt(r_i^2 + width^2) - width); width > 0
+  SN_NORM_SQUARED,     // sum r_i^2
+  SN_NORM_EUCLIDEAN,   // sqrt(sum r_i^2 + width^2) - width; width 0 allowed
+  SN_NORM_SMOOTH_ABS,  // sum (sqrt(r_i^2 + width^2) - width); width > 0
+  SN_NORM_SIGNED       // r itself, one number: of gates alone
 } SnNorm;
 
-// Names the norms in task files, joined by '|'.
+// Names the norms of terms in task files, joined by '|'.
 #define SN_NORM_NAMES "squared|euclidean|smooth_abs"
 
 // Names the entries of a residual that count: all, or those on one side of the target.
@@ -89,8 +90,9 @@ typedef struct SnTarget {
   bool repeat;  // KEYFRAMES: starts again after the last time
 } SnTarget;
 
-// Describes a term of the cost, or a measure of success.
-typedef struct SnTerm {
+// Describes a term of the cost, a measure of success, or the gate of a term.
+typedef struct SnTerm SnTerm;
+struct SnTerm {
   char *name;
   SnPlace place;
   SnElement residual;
@@ -98,14 +100,18 @@ typedef struct SnTerm {
   SnNorm norm;
   double width;  // width of the norm, in units of the residual
   SnTermSide side;
-  int neach;        // 0: all entries count alike
-  double *each;     // (neach) weights of the squares or absolute values of the residual's entries, in the norm
-  double weight;    // running; 0 for a measure
-  double terminal;  // weight at the end of the horizon; 0 for a measure
-  double below;     // measure: met when the norm is at most this
-  char *term;       // measure: the term whose residual and target it shares, NULL: its own
-  double during;    // measure: for so long at the end of a run [s]; 0: at the end
-} SnTerm;
+  int neach;             // 0: all entries count alike
+  double *each;          // (neach) weights of the squares or absolute values of the residual's entries, in the norm
+  double weight;         // running; 0 for a measure
+  double terminal;       // weight at the end of the horizon; 0 for a measure
+  double below;          // measure: met when the norm is at most this
+  char *term;            // measure: the term whose residual and target it shares, NULL: its own
+  double during;         // measure: for so long at the end of a run [s]; 0: at the end
+  SnTerm *gate;          // term: its norm is multiplied by this; NULL: by nothing
+  SnTermSide gate_side;  // gate: open above or below its value; BOTH: the norm itself
+  double gate_value;     // gate: half open there, in the unit of its norm
+  double gate_width;     // gate: opens in this width; > 0
+};
 
 // Holds a named value of the file, e.g. a joint of the initial state.
 typedef struct SnNamedValue {

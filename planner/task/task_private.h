@@ -22,6 +22,10 @@ char *sn_task_load_text(const char *path, SnArena *arena, size_t *size, SnError 
 
 // Reads `node` into `target`, the SnElement that a residual looks at.
 void sn_task_read_residual(SnReader *r, const SnNode *node, void *target);
+// task_gate.c: adds an issue for each of a term's weights of entries that is out of bounds.
+void sn_task_check_weights(SnReader *r, const SnNode *node, const SnTerm *t);
+// task_gate.c: reads `node` into `target`, the SnTerm * that a term is multiplied by.
+void sn_task_read_gate(SnReader *r, const SnNode *node, void *target);
 // Reads `node` into `target`, the SnTarget of a term.
 void sn_task_read_target(SnReader *r, const SnNode *node, void *target);
 

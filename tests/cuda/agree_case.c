@@ -196,7 +196,10 @@ static void add_coordinates(Text *t, const SnModel *m) {
   else if (m->na > 0)
     add(t, AGREE_ACTIVATION, "activation: all", rest);
   if (m->nu > 0) add(t, AGREE_CONTROL, "control: all", ", target: 0.1, side: above");
-  if (m->nu > 0) add(t, AGREE_CONTROL, "control_rate: all", ", norm: smooth_abs, width: 1");
+  if (m->nu > 0)
+    add(t, AGREE_CONTROL, "control_rate: all",
+        ", norm: smooth_abs, width: 1, gate: {residual: {joint_velocity: all}, target: 0.1, norm: squared, below: 1, "
+        "width: 2}");
 }
 
 static void add_frames(Text *t, const SnModel *m) {
@@ -208,7 +211,9 @@ static void add_frames(Text *t, const SnModel *m) {
     named(t, AGREE_TURN, "orientation: {body: \"%s\"}", name, ", terminal: 1");
     if (i > 2) continue;
     named(t, AGREE_VELOCITY, "velocity: {body: \"%s\"}", name, rest);
-    named(t, AGREE_POINT, "position: {bodies: [world, \"%s\"]}", name, rest);
+    named(t, AGREE_POINT, "position: {bodies: [world, \"%s\"]}", name,
+          ", target: [0.3, -0.2, 0.1], terminal: 1, gate: {residual: {position: {body: world}}, target: [0.3, 0.4, 0], "
+          "norm: euclidean}");
     named(t, AGREE_VELOCITY, "angular_velocity: {body: \"%s\"}, axis: [z, x]", name,
           ", weights: [2, 0.5], terminal: 1");
   }

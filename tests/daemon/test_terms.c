@@ -43,8 +43,10 @@ static const char *const task =
     "  - {name: length, residual: {tendon_length: cord}, target: 2, weight: 1}\n"
     "  - {name: sensed, residual: {sensor: where}, weight: 1}\n"
     "  - {name: run, residual: {velocity: {body: cube}, axis: [z, x]}, weight: 1, side: below, weights: [2, 3]}\n"
-    "  - {name: middle, residual: {position: {bodies: [arm, hand, cube]}}, weight: 1}\n"
-    "  - {name: spin, residual: {angular_velocity: {site: tip}}, weight: 1}\n";
+    "  - {name: middle, residual: {position: {bodies: [arm, hand, cube]}}, weight: 1, gate: {residual: {position: "
+    "{site: tip}, axis: z}, target: 1, below: 0.5, width: 0.25}}\n"
+    "  - {name: spin, residual: {angular_velocity: {site: tip}}, weight: 1, gate: {residual: {joint_velocity: [rail, "
+    "wrist]}, norm: euclidean}}\n";
 
 // A row of what the description of a term must say.
 typedef struct Expected {
@@ -79,6 +81,20 @@ static void expect_objects(Sinew__V1__ObjectName **list, size_t n, const char *n
   assert_string_equal(text, names);
 }
 
+static void expect_gate(const Sinew__V1__TermDescription *t) {
+  const Sinew__V1__GateDescription *g = t->gate;
+  const bool below = strcmp(t->name, "middle") == 0;
+  assert_true((g != NULL) == (below || strcmp(t->name, "spin") == 0));
+  if (!g) return;
+  assert_string_equal(g->quantity, below ? "position" : "joint_velocity");
+  expect_objects(g->objects, g->n_objects, below ? "site tip;" : "joint rail;joint wrist;");
+  assert_string_equal(g->axis, below ? "z" : "");
+  assert_string_equal(g->norm, below ? "" : "euclidean");
+  assert_string_equal(g->side, below ? "below" : "");
+  assert_true(g->value == (below ? 0.5 : 0) && g->width == (below ? 0.25 : 0));
+  assert_string_equal(g->unit, below ? "m" : "m/s, rad/s");
+}
+
 static void test_descriptions(void **state) {
   (void)state;
   Sinew__V1__DescribeTaskRequest describe = SINEW__V1__DESCRIBE_TASK_REQUEST__INIT;
@@ -100,6 +116,7 @@ static void test_descriptions(void **state) {
     assert_string_equal(t->axis, e->axis);
     const bool run = strcmp(t->name, "run") == 0;
     assert_string_equal(t->side, run ? "below" : "both");
+    expect_gate(t);
     assert_true(run ? t->n_weights == 2 && t->weights[0] == 2 && t->weights[1] == 3 : t->n_weights == 0);
   }
   const double solref[] = {0.03, 1}, solimp[] = {0.1, 0.9, 0.002, 0.5, 2};

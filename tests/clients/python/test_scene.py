@@ -68,6 +68,7 @@ def term(**fields: Any) -> TermDescription:
         "axis": "",
         "side": "both",
         "weights": (),
+        "gate": None,
     }
     return TermDescription(**{**ready, **fields})
 

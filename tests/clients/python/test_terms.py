@@ -14,7 +14,7 @@ import pytest
 import sinew
 from sinew import errors
 from sinew.client import Daemon, schema
-from sinew.client.messages import ObjectName, TaskDescription
+from sinew.client.messages import GateDescription, ObjectName, TaskDescription
 
 import scenes
 from daemons import Liar, plain_messages
@@ -55,6 +55,7 @@ terms:
   - name: follow
     residual: {position: {body: left}}
     target: {position: {body: tray}}
+    gate: {residual: {distance: [{body: left}, {geom: right}]}, above: 0.25, width: 0.125}
     weight: 1
 """
 
@@ -122,6 +123,8 @@ def test_description_of_targets(swap: sinew.Client) -> None:
     assert term(task, "upright").unit == "quaternion"
     assert term(task, "apart").objects == (ObjectName("body", "left"), ObjectName("geom", "right"))
     assert task.plant.solref.size == task.plant.solimp.size == 0
+    apart = (ObjectName("body", "left"), ObjectName("geom", "right"))
+    assert follow.gate == GateDescription("distance", apart, "", "", "above", 0.25, 0.125, "m") and left.gate is None
 
 
 # ---------------------------------------------------------------------------------------------------- targets

@@ -78,7 +78,16 @@ static const char *const cost_quantity[] = {
     "residual: {sensor: reel}",
     "residual: {sensor: span}",
     "residual: {sensor: rate}",
-    "residual: {sensor: push}, target: {sensor: pull}"};
+    "residual: {sensor: push}, target: {sensor: pull}",
+    "residual: {position: {site: palm}}, gate: {residual: {position: {site: tip}, axis: z}, above: .6, width: .2}",
+    "residual: {orientation: {body: plate}}, gate: {residual: {position: {body: cube}}, target: {value: [.1, 0, 0], "
+    "frame: arm}, norm: euclidean, below: .5, width: .3}",
+    "residual: {joint_velocity: [hinge, turn]}, gate: {residual: {orientation: {geom: plate}}, target: {orientation: "
+    "{body: cube}}, norm: squared, weights: [1, 2, .5]}",
+    "residual: {distance: [{site: palm}, {body: cube}]}, gate: {residual: {velocity: {site: tip}, axis: [x, y]}, "
+    "norm: squared, side: above, above: .2, width: .4}",
+    "residual: {joint_position: slide}, target: .2, gate: {residual: {control_rate: servo}, below: 1, width: 2}",
+    "residual: {tendon_length: cord}, gate: {residual: {sensor: push}, target: {control: motor}, above: .1, width: 3}"};
 enum { COST_QUANTITIES = sizeof cost_quantity / sizeof *cost_quantity };
 
 #endif

@@ -366,6 +366,71 @@ static void entry_weights(void **state) {
            1) < 10 * tolerance);
 }
 
+// The cost of a term, from its line, is near to a number.
+static void cost_is(const char *term, double wanted) {
+  const double got = (double)cost_of(term);
+  if (!(fabs(got - wanted) <= 10 * tolerance * fabs(wanted))) fail_msg("%s: %.15g, wanted %.15g", term, got, wanted);
+}
+
+// A gate multiplies a norm: by a sigmoid of a number or of a norm, or by the norm itself; live weights stay outside.
+static void gates(void **state) {
+  (void)state;
+  const double *palm = site("palm"), *tip = site("tip");
+  const double z = tip[2], open = 1 / (1 + exp(-(z - 0.5) / 0.2)), x = palm[0] - 3, q = o.d->qpos[0];
+  const double far = sqrt((tip[0] - 1) * (tip[0] - 1) + tip[1] * tip[1] + z * z);
+  cost_is(
+      "residual: {position: {site: palm}, axis: x}, target: 3, gate: {residual: {position: {site: tip}, axis: z}, "
+      "above: 0.5, width: 0.2}",
+      open * x * x);
+  cost_is(
+      "residual: {position: {site: palm}, axis: x}, target: 3, gate: {residual: {position: {site: tip}, axis: z}, "
+      "target: 0.1, below: 0.4, width: 0.2}",
+      (1 - open) * x * x);
+  cost_is(
+      "residual: {position: {site: palm}, axis: x}, target: 3, gate: {residual: {position: {site: tip}}, target: "
+      "[1, 0, 0], norm: euclidean, below: 1, width: 0.5}",
+      x * x / (1 + exp((far - 1) / 0.5)));
+  cost_is(
+      "residual: {position: {site: palm}, axis: x}, target: 3, norm: euclidean, gate: {residual: {joint_position: "
+      "hinge}, target: 9, norm: squared, side: below, weights: 2}",
+      fabs(x) * 2 * (q - 9) * (q - 9));
+  cost_is(
+      "residual: {position: {site: palm}, axis: x}, target: 3, gate: {residual: {joint_position: hinge}, above: 99, "
+      "width: 0.01}",
+      0);
+}
+
+// Targets of gates move and are taken at the start as those of terms; a live target of the term is that of the term.
+static void gate_targets(void **state) {
+  (void)state;
+  SnTask *task;
+  SnCost *c = bind(
+      "residual: {position: {site: palm}, axis: x}, gate: {residual: {position: {site: tip}, axis: z}, target: "
+      "{sinusoid: {center: 0, amplitude: 1, period: 4}}, above: 0, width: 1}}\n"
+      "  - {name: b, residual: {position: {site: palm}, axis: x}, gate: {residual: {position: {site: tip}}, target: "
+      "{position: {site: tip}, at: start, frame: arm}, norm: euclidean}}\nsuccess:\n  - {name: c, term: a, below: 1",
+      &task);
+  if (!c) fail_msg("%s", err.text);
+  const double goal = 2, palm = site("palm")[0], z = site("tip")[2];
+  sn_real target[16], res[16], value[3];
+  sn_cost_capture(c, o.m, &o.w, &o.lane);
+  sn_oracle_fill(&o);
+  assert_int_equal(sn_cost_target_size(c, 0), 1);
+  assert_int_equal(sn_cost_set_target(c, 0, &goal, 1, &err), SN_OK);
+  assert_int_equal(sn_cost_set_weight(c, 0, 5, 6, &err), SN_OK);
+  sn_cost_schedule(c, 1, 0.01, 1, target);
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 0, 2, res);
+  sn_cost_norm(c, &o.lane, res, 0, 2, value);
+  const double wanted = (palm - 2) * (palm - 2) / (1 + exp(-(z - 1)));
+  assert_true(fabs((double)value[0] - wanted) <= 10 * tolerance * wanted && fabs((double)value[1]) <= 10 * tolerance);
+  // A measure has the norm of its term without the gate.
+  sn_cost_residual(c, o.m, &o.w, &o.lane, (SnCostInput){.target = target}, 2, 3, res);
+  sn_cost_norm(c, &o.lane, res, 2, 3, value);
+  assert_true(fabs((double)value[2] - fabs(palm)) <= 10 * tolerance * fabs(palm));
+  sn_cost_free(c);
+  sn_task_free(task);
+}
+
 static void bad_names(void **state) {
   (void)state;
   const char *cases[][2] = {
@@ -393,7 +458,9 @@ static void bad_names(void **state) {
       {"residual: {control_rate: all}, terminal: 1", "term 'a' depends on the control"},
       {"residual: {control: all}}\nsuccess:\n  - {name: b, below: 1, residual: {control_rate: all}",
        "success: 'b' looks at control_rate, which a state alone does not have"},
-      {"residual: {sensor: push}, terminal: 1", "term 'a' depends on the control"}};
+      {"residual: {sensor: push}, terminal: 1", "term 'a' depends on the control"},
+      {"residual: {sensor: speed}, terminal: 1, gate: {residual: {sensor: push}, above: 1, width: 1}",
+       "terminal: gate of 'a' depends on the control"}};
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     SnTask *task;
     assert_null(bind(cases[i][0], &task));
@@ -503,6 +570,8 @@ int main(void) {
                                      cmocka_unit_test(initial_velocities),
                                      cmocka_unit_test(sides),
                                      cmocka_unit_test(entry_weights),
-                                     cmocka_unit_test(means)};
+                                     cmocka_unit_test(means),
+                                     cmocka_unit_test(gates),
+                                     cmocka_unit_test(gate_targets)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -249,13 +249,16 @@ static void refused(void **state) {
   (void)state;
   const char *text =
       "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {control: "
-      "motor}, target: {sensor: stop}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
+      "motor}, target: {sensor: stop}}\n  - {name: d, residual: {control: motor}, gate: {residual: {sensor: stop}, "
+      "above: 1, width: 1}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
   SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
   if (!task) fail_msg("%s", err.text);
   SnCost *c = sn_cost_create(task, o.m, &err);
   if (!c) fail_msg("%s", err.text);
   assert_int_equal(sn_cost_check_gradient(c, o.m, &err), SN_ERR_UNSUPPORTED);
-  assert_string_equal(err.text, "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient");
+  assert_string_equal(err.text,
+                      "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient\n"
+                      "gate of 'd': sensor 'stop' has no gradient");
   sn_cost_free(c);
   sn_task_free(task);
   Fixture x;
@@ -304,21 +307,35 @@ static void residuals(Fixture *x, int i, double d, sn_real *res) {
   sn_cost_residual(x->cost, o.m, &x->g.w, &x->g.lane, input(x->target, x->before), 0, x->cost->nterm, res);
 }
 
+// The gate of a term, written out once more.
+static double gate_of(const SnCost *c, int term, const sn_real *res) {
+  const int gate = c->term_gate[term];
+  double m = 0;
+  if (gate < 0) return 1;
+  for (int r = c->term_res[gate]; r < c->term_res[gate + 1]; ++r)
+    if (!((double)c->term_side[gate] * (double)res[r] < 0)) m += (double)(c->res_weight[r] * res[r] * res[r]);
+  if (c->term_norm[gate] == SN_NORM_EUCLIDEAN) m = sqrt(m);
+  if (c->term_norm[gate] == SN_NORM_SIGNED) m = (double)res[c->term_res[gate]];
+  const double x = (m - (double)c->gate_value[term]) / (double)c->gate_width[term];
+  return c->gate_side[term] == 0 ? m : (1 + c->gate_side[term] * tanh(x / 2)) / 2;
+}
+
 // The curvature of entry r of the residuals in the model, written out once more.
 static double weight_of(const Fixture *x, const sn_real *res, int r) {
   const SnCost *c = x->cost;
   int term = 0;
   while (c->term_res[term + 1] <= r) ++term;
+  const double weight = (double)x->weight[term] * gate_of(c, term, res);
   const double width = (double)c->term_width[term];
   double s = width * width;
   const double each = (double)c->term_side[term] * (double)res[r] < 0 ? 0 : (double)c->res_weight[r];
-  if (c->term_norm[term] == SN_NORM_SQUARED) return 2 * each * (double)x->weight[term];
+  if (c->term_norm[term] == SN_NORM_SQUARED) return 2 * each * weight;
   for (int k = c->term_res[term]; k < c->term_res[term + 1]; ++k)
     if (c->term_norm[term] == SN_NORM_EUCLIDEAN)
       s += (double)c->term_side[term] * (double)res[k] < 0 ? 0 : (double)(c->res_weight[k] * res[k] * res[k]);
     else if (k == r)
       s += (double)(res[k] * res[k]);
-  return each * (double)x->weight[term] / sqrt(s);
+  return each * weight / sqrt(s);
 }
 
 // With the controls of the step before: their slopes are those of the adjoint, and the curvatures bound those of both

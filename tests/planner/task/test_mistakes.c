@@ -66,13 +66,13 @@ static const char *const rows[][2] = {
      "where one component counts"},
     {TERM("residual: {control: all}, weigth: 2"),
      "tasks/my.yaml:3:41: term: unknown field 'weigth', allowed is name, residual, target, norm, side, weights, width, "
-     "weight, terminal"},
+     "weight, terminal, gate"},
     {TERM("residual: {control: all}, weight: '2'"), "tasks/my.yaml:3:49: weight: '2' is not a finite number"},
     {TERM("residual: {control: all}, terminal: 1"),
      "tasks/my.yaml:3:5: terminal: term 'a' depends on the control, and none acts at the end of the horizon"},
     {TERM(POSITION ", axis: z"),
      "tasks/my.yaml:3:50: term: unknown field 'axis', allowed is name, residual, target, norm, side, weights, width, "
-     "weight, terminal"},
+     "weight, terminal, gate"},
     {"terms: [{name: a, residual: {control: all}}]\n", "tasks/my.yaml:1:1: task: field 'model' is missing"},
     {"base: none\n", "tasks/my.yaml:1:7: base: tasks/none.yaml: No such file or directory"},
     {AFTER("settings: {horizon: 64.5}"),
@@ -90,6 +90,28 @@ static const char *const rows[][2] = {
     {AFTER("initial: {bodies: {arm: {position: [0, 0, 1]}}}"), "tasks/my.yaml:3:20: body 'arm' has no free joint"},
     {AFTER("initial: {bodies: {cube: {position: [0, 1]}}}"), "tasks/my.yaml:3:26: position: 2 numbers, 3 are wanted"},
     {AFTER("options: {timestep: 5 ms}"), "tasks/my.yaml:3:21: timestep: '5 ms' is not a finite number"},
+    {TERM("residual: {control: all}, gate: 0.5"),
+     "tasks/my.yaml:3:47: gate: a map with the fields residual, target, norm, side, weights, above, below, width is "
+     "wanted, this is text"},
+    {TERM("residual: {control: all}, gate: {residual: {joint_position: hinge}, above: 1}"),
+     "tasks/my.yaml:3:47: gate: 'above' needs the 'width' in which the gate opens"},
+    {TERM("residual: {control: all}, gate: {residual: {joint_position: hinge}, above: 1, below: 2, width: 0}"),
+     "tasks/my.yaml:3:47: gate: either 'above' or 'below'\ntasks/my.yaml:3:110: width: 0 is out of bounds, allowed is "
+     "1e-09 to 1e+09"},
+    {TERM("residual: {control: all}, gate: {residual: {joint_position: hinge}, norm: squared, width: 1}"),
+     "tasks/my.yaml:3:105: gate: 'width' is that of 'above' or 'below'"},
+    {TERM("residual: {control: all}, gate: {residual: {joint_position: hinge}, side: above}"),
+     "tasks/my.yaml:3:47: gate: 'above', 'below' or 'norm' is missing\ntasks/my.yaml:3:47: gate: 'side' and 'weights' "
+     "need a 'norm'"},
+    {TERM("residual: {control: all}, gate: {above: 1, width: 1}"),
+     "tasks/my.yaml:3:47: gate: field 'residual' is missing"},
+    {TERM("residual: {control: all}, gate: {" POSITION ", above: 1, width: 1}"),
+     "tasks/my.yaml:3:47: gate of 'a': its residual has 3 numbers, 'norm' or 'axis' makes one of them"},
+    {TERM("residual: {control: all}, gate: {residual: {sensor: eye}, above: 1, width: 1}"),
+     "tasks/my.yaml:3:58: sensor 'eye' is of the type rangefinder, " SENSORS},
+    {AFTER("success: [{name: there, term: a, below: 1, gate: {residual: {joint_position: hinge}, norm: squared}}]"),
+     "tasks/my.yaml:3:44: measure: unknown field 'gate', allowed is name, residual, target, norm, side, weights, "
+     "width, term, below, during"},
     {AFTER("success: 3"), "tasks/my.yaml:3:10: success: a list of 1 to 256 entries is wanted"},
     {AFTER("success: {name: there}"),
      "tasks/my.yaml:3:17: success: 'name': a map of its fields is wanted, or ~ to take it away"},
@@ -122,6 +144,7 @@ static const char *const rows[][2] = {
     {AFTER("plan: &x 1"), "tasks/my.yaml:3:7: anchors and aliases are not taken"},
     {AFTER("plan: [1"), "tasks/my.yaml:4:1: not YAML: did not find expected ',' or ']'"},
     {AFTER("\tplan: 1"), "tasks/my.yaml:3:1: not YAML: found character that cannot start any token"},
+
 };
 
 static void mistakes(void **state) {

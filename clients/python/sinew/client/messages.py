@@ -19,6 +19,7 @@ __all__ = [
     "Config",
     "Device",
     "Evaluation",
+    "GateDescription",
     "Gradient",
     "Health",
     "Hello",
@@ -233,6 +234,36 @@ class ObjectName:
 
 
 @dataclass(frozen=True)
+class GateDescription:
+    """What the norm of a term is multiplied by: a sigmoid of a number that opens about a value, or that number.
+
+    Attributes
+    ----------
+    quantity : str
+    objects : tuple of ObjectName
+    axis : str
+        As in `TermDescription`.
+    norm : str
+        That makes a number of the difference from its target; empty: the difference itself, which is one number.
+    side : str
+        Where the gate is open: ``"above"`` or ``"below"`` the value; empty: it is the number itself.
+    value, width : float
+        Where it is half open, and in which width it opens, in the unit of the number.
+    unit : str
+        Of what it looks at.
+    """
+
+    quantity: str
+    objects: tuple[ObjectName, ...]
+    axis: str
+    norm: str
+    side: str
+    value: float
+    width: float
+    unit: str
+
+
+@dataclass(frozen=True)
 class TermDescription:
     """A term of a task's cost: what it looks at, and what it compares that with.
 
@@ -272,6 +303,8 @@ class TermDescription:
         Of the target that counts: ``"both"``, ``"above"`` or ``"below"``.
     weights : tuple of float
         Of the residual's entries; empty: all count alike.
+    gate : GateDescription or None
+        What the norm is multiplied by.
     """
 
     name: str
@@ -290,6 +323,7 @@ class TermDescription:
     axis: str
     side: str
     weights: tuple[float, ...]
+    gate: GateDescription | None
 
 
 @dataclass(frozen=True)
@@ -530,6 +564,7 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "Config": Config,
     "Device": Device,
     "Evaluation": Evaluation,
+    "GateDescription": GateDescription,
     "Gradient": Gradient,
     "Health": Health,
     "HelloReply": Hello,
