@@ -3,6 +3,10 @@
 
   python clients/python/animate.py --picture hand_balls.webp
   python clients/python/animate.py --task arm_reach --seconds 3 --speed 1 --picture arm.webp
+  python clients/python/animate.py --task walker --execute 4 --strip 4 --costs walker.txt --picture walker.webp
+
+With --strip the picture is still: so many moments of the run side by side, from its start to its end. --costs keeps the
+cost over time, two columns for gnuplot.
 
 Muscles are coloured by their activation, from blue at rest to dark red; thin lines are where the plan moves what the
 cost looks at. MuJoCo draws it: without a screen, MUJOCO_GL=egl or osmesa says by what (Debian: libegl1 or libosmesa6).
@@ -16,8 +20,9 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 # The folder of this file has the sources of the package, without its module: the installed one is meant.
 sys.path[:] = [x for x in sys.path if Path(x).resolve() != Path(__file__).resolve().parent]
@@ -39,7 +44,6 @@ if TYPE_CHECKING:
     from sinew.client.messages import TaskDescription
 
 POSES = 24  # of a line along the plan
-FOLLOW = 0.1  # of the camera's way to what the cost looks at, in one picture
 SMOOTH = 2  # pixels of the drawing for one of the picture, each way
 
 
@@ -63,9 +67,11 @@ class Painter:
         self.camera = mujoco.MjvCamera()
         self.camera.lookat[:] = sight.center
         self.elements = [x for _, x in found]
-        self.ahead = sight.center - points.mean(axis=0) if len(points) else np.zeros(3)
+        self.ahead = sight.center - self._middle(body.data)
         self.camera.distance = arguments.distance * sight.size
         self.camera.azimuth, self.camera.elevation = arguments.azimuth, arguments.elevation
+        self.follow = arguments.follow
+        self.has_sky = bool((self.model.tex_type == mujoco.mjtTexture.mjTEXTURE_SKYBOX).any())
 
     def _clear(self, body: Body, sight: Sight) -> None:
         """Leave out what stands far away, and paint the sky white."""
@@ -81,12 +87,15 @@ class Painter:
         model.tendon_matid[:] = -1
         model.tendon_width[:] *= 1.5
 
+    def _middle(self, data: mujoco.MjData) -> np.ndarray:
+        """Return the middle of what the cost looks at, or the centre of mass of all where that is no place."""
+        places = [x.position(data) for x in self.elements]
+        return np.asarray(np.mean(places, axis=0) if places else data.subtree_com[0])
+
     def draw(self, data: mujoco.MjData, motion: Motion | None) -> Image.Image:
         """Return a picture of a body and of where its plan goes."""
         self.model.tendon_rgba[:, :3] = tendon_colors(self.model, data) / 255
-        if self.elements:
-            goal = np.mean([x.position(data) for x in self.elements], axis=0) + self.ahead
-            self.camera.lookat[:] += FOLLOW * (goal - self.camera.lookat)
+        self.camera.lookat[:] += self.follow * (self._middle(data) + self.ahead - self.camera.lookat)
         self.renderer.update_scene(data, self.camera)
         scene = self.renderer.scene
         scene.flags[mujoco.mjtRndFlag.mjRND_SHADOW] = 0
@@ -94,7 +103,18 @@ class Painter:
         if motion is not None:
             for i, color in enumerate(self.colors):
                 self._line(scene, motion.points[:, i], color)
-        return Image.fromarray(self.renderer.render()).resize(self.size, Image.Resampling.LANCZOS)
+        pixels = self.renderer.render().copy()
+        if not self.has_sky:
+            pixels[self._is_empty()] = 255
+        return Image.fromarray(pixels).resize(self.size, Image.Resampling.LANCZOS)
+
+    def _is_empty(self) -> np.ndarray:
+        """Return where the scene shows nothing: (height, width), true there."""
+        self.renderer.enable_depth_rendering()
+        depth = self.renderer.render()
+        self.renderer.disable_depth_rendering()
+        far = self.model.vis.map.zfar * self.model.stat.extent
+        return np.asarray(depth > 0.99 * far)
 
     def _line(self, scene: mujoco.MjvScene, points: np.ndarray, color: np.ndarray) -> None:
         """Add a line through points (n, 3) to a scene."""
@@ -106,8 +126,8 @@ class Painter:
             scene.ngeom += 1
 
 
-def pictures(arguments: argparse.Namespace) -> Iterator[Image.Image]:
-    """Return the pictures of a run, `fps` a second of the animation."""
+def pictures(arguments: argparse.Namespace, costs: TextIO | None) -> Iterator[Image.Image]:
+    """Return the pictures of a run, `fps` a second of the animation or `strip` in all; write the cost over time."""
     with sinew.serve() as daemon, daemon.client(timeout=300) as client:
         task = client.describe_task(arguments.task)
         body = Body.of_task(task)
@@ -115,16 +135,34 @@ def pictures(arguments: argparse.Namespace) -> Iterator[Image.Image]:
         with client.open(arguments.task, seed=arguments.seed) as session:
             body.reset(session.initial)
             steps = round(arguments.seconds / body.timestep)
+            apart = arguments.seconds / (arguments.strip - 1) if arguments.strip else arguments.speed / arguments.fps
             motion, due = None, 0.0
-            for step, moment in enumerate(lockstep(body, session, steps, states=True)):
+            for step, moment in enumerate(lockstep(body, session, steps, arguments.execute, states=True)):
                 if moment.plan is not None:
                     motion = painter.kinematics.along(moment.plan.states, POSES, moment.state.mocap)
+                    if costs is not None:
+                        print(f"{step * body.timestep:.6g} {moment.plan.cost_now:.6g}", file=costs)
                 if step * body.timestep >= due - 1e-9:
-                    due += arguments.speed / arguments.fps
+                    due += apart
                     mujoco.mj_forward(body.model, body.data)
                     yield painter.draw(body.data, motion)
                     print(f"\r{step * body.timestep:.2f} s of {arguments.seconds:g} s", end="", file=sys.stderr)
     print(file=sys.stderr)
+
+
+def side_by_side(images: list[Image.Image]) -> Image.Image:
+    """Return one picture of several, from left to right."""
+    strip = Image.new("RGB", (sum(x.width for x in images), images[0].height))
+    for i, image in enumerate(images):
+        strip.paste(image, (i * image.width, 0))
+    return strip
+
+
+def positive(text: str) -> int:
+    """Return a count of two or more."""
+    if (value := int(text)) < 2:
+        raise argparse.ArgumentTypeError(f"{value}, at least 2 is wanted")
+    return value
 
 
 def main() -> int:
@@ -140,9 +178,25 @@ def main() -> int:
     parser.add_argument("--azimuth", type=float, default=150.0, help="of the camera [degrees]")
     parser.add_argument("--elevation", type=float, default=-50.0, help="of the camera [degrees]")
     parser.add_argument("--distance", type=float, default=2.7, help="of the camera, in radii of what moves")
+    parser.add_argument(
+        "--follow",
+        type=float,
+        default=0.1,
+        help="part of the camera's way to what the cost looks at, in one picture (0.1)",
+    )
+    parser.add_argument("--execute", type=int, default=16, help="time steps between two plans (16)")
+    parser.add_argument(
+        "--strip", type=positive, default=0, metavar="N", help="N moments side by side, a still picture"
+    )
+    parser.add_argument("--costs", type=Path, help="file to write the cost over time to")
     parser.add_argument("--quality", type=int, default=70, help="of the file, 0 to 100 (70)")
     arguments = parser.parse_args()
-    first, *others = pictures(arguments)
+    with ExitStack() as stack:
+        costs = stack.enter_context(arguments.costs.open("w")) if arguments.costs else None
+        first, *others = pictures(arguments, costs)
+    if arguments.strip:
+        side_by_side([first, *others]).save(arguments.picture, quality=arguments.quality)
+        return 0
     first.save(
         arguments.picture,
         save_all=True,

@@ -37,6 +37,24 @@ def test_an_animated_picture_of_a_task(tmp_path: Path) -> None:
     assert max(high for _, high in ImageChops.difference(first, image.convert("RGB")).getextrema()) > 50, "it moves"
 
 
+def test_moments_side_by_side_and_the_cost_over_time(tmp_path: Path) -> None:
+    from PIL import Image
+
+    picture, costs = tmp_path / "arm.png", tmp_path / "costs.txt"
+    arguments = ["--seconds=0.2", "--strip=3", "--execute=8", "--costs", costs, "--size", "80", "60"]
+    done = run("animate.py", "--picture", picture, *arguments)
+    if done.returncode and "GL" in done.stderr:
+        pytest.skip(f"MuJoCo cannot draw here: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    image = Image.open(picture).convert("RGB")
+    assert image.size == (240, 60)
+    parts = [image.crop((80 * i, 0, 80 * i + 80, 60)).tobytes() for i in range(3)]
+    assert len(set(parts)) == 3, "three moments"
+    rows = [line.split() for line in costs.read_text().splitlines()]
+    assert [float(time) for time, _ in rows] == pytest.approx([0.04 * i for i in range(5)]), "a row a plan"
+    assert all(float(cost) > 0 for _, cost in rows)
+
+
 def test_figures_of_the_view() -> None:
     done = run("bench_view.py", "--no-browser", "--seconds=1", "--warm=1", "--poses=8", "--json")
     assert done.returncode == 0, done.stderr
