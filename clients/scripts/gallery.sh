@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes the pictures of planner/tasks/GALLERY.md: of each task four moments of a closed loop with MuJoCo as the body, and the
+# Makes the pictures of clients/gallery/README.md: of each task four moments of a closed loop with MuJoCo as the body, and the
 # cost over time.
 #
 #   clients/scripts/gallery.sh [--tasks TASK,...] [--python PYTHON] [FOLDER]
 #
-# FOLDER (default: sinew-gallery) gets NAME.webp and NAME.txt (time, cost) of each task, and costs.svg. What is there is not
+# FOLDER (default: sinew-gallery) gets NAME.webp and NAME.txt (time, cost) of each task, and costs.png. What is there is not
 # made again, so a run that was broken off goes on. PYTHON (default: python3) has the package with its extra "view". Half an
 # hour on two idle cores. Without a screen MUJOCO_GL=egl or osmesa says by what MuJoCo draws.
 set -euo pipefail
@@ -58,8 +58,8 @@ done <<<"$tasks"
 
 command -v gnuplot >/dev/null || { echo "gallery.sh: no picture of the costs, gnuplot is missing" >&2; exit 0; }
 names=$(cut -d ' ' -f 1 <<<"$tasks" | while read -r task; do [ ! -s "$folder/$task.txt" ] || echo -n "$task "; done)
-gnuplot -e "set terminal svg noenhanced size 1000,$((150 * (($(wc -w <<<"$names") + 4) / 5))) font 'sans,10' background 'white';
-  set output '$folder/costs.svg'; set multiplot layout $((($(wc -w <<<"$names") + 4) / 5)),5; set tics nomirror; unset key;
+gnuplot -e "set terminal pngcairo noenhanced size 1000,$((150 * (($(wc -w <<<"$names") + 4) / 5))) font 'sans,10';
+  set output '$folder/costs.png'; set multiplot layout $((($(wc -w <<<"$names") + 4) / 5)),5; set tics nomirror; unset key;
   set logscale y; set format y '%.0e'; set xtics 1; set grid lc rgb '#dddddd';
   do for [task in '$names'] { set title task; plot '$folder/'.task.'.txt' using 1:(\$2 > 1e-12 ? \$2 : 1e-12) with lines lw 2 }"
 echo "pictures: $folder" >&2
