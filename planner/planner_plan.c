@@ -414,6 +414,16 @@ static const sn_number *plan_gain(const SnPlanner *p, bool states, const char **
   return NULL;
 }
 
+// Says of a plan that is no better than its warm start, where its gradient is next to nothing, that it cannot be: as at
+// a start that is symmetric, or where no control reaches what the cost looks at. Of others what it says is "".
+static const char *no_progress(SnPlanner *p) {
+  const double cost = p->result.best_cost, norm = p->result.gradient_norm;
+  p->result.stuck[0] = '\0';
+  if (p->result.iterations > 0 && cost > 0 && cost >= p->result.cost_before && norm <= 1e-9 * cost)
+    snprintf(p->result.stuck, sizeof p->result.stuck, "no progress: gradient norm %.2g", norm);
+  return p->result.stuck;
+}
+
 // The plan as it stands, the lead first. Between two slices the nominal is the best so far.
 static void describe_plan(SnPlanner *p, SnPlan *plan) {
   const SnModel *m = p->m;
@@ -423,7 +433,7 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
     sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
                     (size_t)p->horizon * (size_t)m->nu);
   const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
-  const char *remark = p->result.remark;
+  const char *remark = p->result.remark[0] ? p->result.remark : no_progress(p);
   const sn_number *gain = plan_gain(p, states, &remark);
   const int wanted = p->progress.request.gain_rows;
   const double end = sn_planner_now(p);

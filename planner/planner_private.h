@@ -206,6 +206,7 @@ typedef struct SnPlanResult {
   double cost_before, cost_now;
   int warn;  // SN_WARN_* bits of the rollouts that count
   char remark[256];
+  char stuck[64];  // remark of a plan without progress
   bool act_estimated;
   sn_real *ctrl;               // (2 * horizon, nu), the lead first: written when the plan begins
   sn_real *qpos, *qvel, *act;  // (2 * horizon + 1, ...)

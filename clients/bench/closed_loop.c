@@ -115,6 +115,8 @@ static SinewStatus start_body(Loop *l, ClosedLoopResult *result, SinewError *err
   result->record.task_contacts =
       !l->args->model_contacts && plant_body_take_contacts(&l->body, sinew_task_plant(l->task));
   plant_body_reset(&l->body, &s);
+  result->nq = (int)l->body.m->nq;
+  result->nu = (int)l->body.m->nu;
   return SINEW_OK;
 }
 
@@ -153,6 +155,10 @@ static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
   if (status == SINEW_ERR_DIVERGED) return SINEW_OK;  // the plan before goes on
   result->iterations += p->iterations;
   result->candidates = p->candidates;
+  if (strncmp(p->remark, "no progress", 11) == 0) {
+    ++result->stuck;
+    snprintf(result->last_stuck, sizeof result->last_stuck, "%s", p->remark);
+  }
   loop_plans_add(&l->plans, p, l->body.d->time + (result->record.nplan > 1 ? args->latency : 0), (int)l->body.m->nu);
   return SINEW_OK;
 }

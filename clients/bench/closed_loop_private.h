@@ -14,13 +14,15 @@
 
 // Holds what a run came to.
 typedef struct ClosedLoopResult {
-  PlantRecord record;  // samples with cost and measures; plans, and what each took [s] as its latency
-  cJSON *settings;     // names and values
-  double iterations;   // mean of a plan
-  int candidates;      // in the last iteration of the last plan
-  double wall;         // the whole loop [s]
-  double processor;    // all plans, on all threads together [s]
-  int threads;
+  PlantRecord record;   // samples with cost and measures; plans, and what each took [s] as its latency
+  cJSON *settings;      // names and values
+  double iterations;    // mean of a plan
+  int candidates;       // in the last iteration of the last plan
+  int stuck;            // plans without progress
+  char last_stuck[80];  // remark of the last of them
+  double wall;          // the whole loop [s]
+  double processor;     // all plans, on all threads together [s]
+  int threads, nq, nu;
   double plant_step;  // time step of the body [s]
   int stride;         // samples from one plan to the next
   double variation;   // change of the controls, per second and control (plant_record_variation)

@@ -21,12 +21,14 @@ enum {
   KEY_PLANT_TIMESTEP,
   KEY_LATENCY,
   KEY_LATENCY_TOLD,
-  KEY_LATER
+  KEY_LATER,
+  KEY_DATA
 };
 
 typedef struct Settings {
   BenchTaskArgs c;
   char text[3][64];  // settings that options stand for
+  const char *data;
   bool json, quiet;
 } Settings;
 
@@ -82,6 +84,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
       if (s->c.nlater == BENCH_SETTINGS) argp_error(state, "too many settings of later plans");
       s->c.later[s->c.nlater++] = arg;
       return 0;
+    case KEY_DATA:
+      s->data = arg;
+      return 0;
     case 'k':
       s->c.seed = (uint64_t)sn_arg_seed(state, arg);
       return 0;
@@ -112,6 +117,7 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   printf("controls change by %.3g per second, and jump by %.3g (p50), %.3g (p99) from plan to plan\n",
          result->variation, plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
          plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
+  if (result->stuck > 0) printf("%s, in %d of %d plans\n", result->last_stuck, result->stuck, r->nplan);
   printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
          result->iterations, result->threads);
   cJSON_Delete(o);
@@ -141,6 +147,7 @@ int mode_mpc(int argc, char **argv) {
        "a setting of the planner from the second plan on, as a body that moves by the clock waits for its first plan "
        "alone; may be repeated",
        0},
+      {"data", KEY_DATA, "FILE", 0, "write time, cost, measures, controls and positions as columns", 0},
       {"seed", 'k', "N", 0, "of initial pose, initial plan and planner (default 1)", 0},
       {"json", 'j', NULL, 0, "print one line of JSON", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
@@ -170,6 +177,8 @@ int mode_mpc(int argc, char **argv) {
   } else {
     print_text(&s.c, &result);
   }
+  const bool written = !s.data || plant_record_write(&result.record, result.nq, result.nu, s.data);
+  if (!written) fprintf(stderr, "sinew-bench: %s cannot be written\n", s.data);
   closed_loop_free(&result);
-  return EXIT_MEASURED;
+  return written ? EXIT_MEASURED : EXIT_ERROR;
 }

@@ -137,6 +137,10 @@ double plant_record_quantile(const PlantRecord *r, size_t member, double q);
 double plant_record_miss_share(const PlantRecord *r);
 // Returns true when all measures held at the end, for as long as the task wants.
 bool plant_record_success(const PlantRecord *r);
+// Writes a header line and a line a sample: time, cost, measures and controls (nu). Then come the age of the plan in
+// force and the jump of plans that came into force since the sample before. Last are positions (nq) as MuJoCo has them.
+// Returns false when the file cannot be written.
+bool plant_record_write(const PlantRecord *r, int nq, int nu, const char *path);
 // Returns the largest value of measure k in the time that counts; NaN if one of them is.
 double plant_record_worst(const PlantRecord *r, int k);
 // Returns the part of the samples, in [0, 1], in which all measures were within their bounds: MyoSuite calls that

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -187,4 +188,27 @@ double plant_record_score(const PlantRecord *r) {
     good += all;
   }
   return (double)good / r->nsample;
+}
+
+bool plant_record_write(const PlantRecord *r, int nq, int nu, const char *path) {
+  FILE *out = fopen(path, "w");
+  if (!out) return false;
+  fprintf(out, "time cost");
+  for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " \"%s\"", r->measure_name[k]);
+  for (int i = 0; i < nu; ++i) fprintf(out, " ctrl%d", i);
+  fprintf(out, " age jump");
+  for (int i = 0; i < nq; ++i) fprintf(out, " qpos%d", i);
+  for (int i = 0, plan = 0; i < r->nsample; ++i) {
+    const PlantSample *s = r->sample + i;
+    double jump = 0;
+    for (; plan < r->nhandover && r->handover[plan].stamp + r->handover[plan].age <= s->time + 1e-9; ++plan)
+      jump = fmax(jump, r->handover[plan].jump);
+    fprintf(out, "\n%.6g %.9g", s->time, s->cost);
+    for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " %.9g", s->measure[k]);
+    for (int k = 0; k < nu; ++k) fprintf(out, " %.6g", s->ctrl[k]);
+    fprintf(out, " %.6g %.6g", s->time - (plan > 0 ? r->handover[plan - 1].stamp : 0), jump);
+    for (int k = 0; k < nq; ++k) fprintf(out, " %.9g", s->qpos[k]);
+  }
+  fprintf(out, "\n");
+  return fclose(out) == 0;
 }

@@ -67,7 +67,7 @@ static const struct argp_option OPTIONS[] = {
     {"xml", KEY_XML, "FILE", 0, "the model's MJCF itself", 0},
     {"controller", KEY_CONTROLLER, "KIND", 0, "sinew (default); zero; random:N, the best of N constant controls", 0},
     {"hide-act", KEY_HIDE_ACT, NULL, 0, "do not tell the daemon the activations, as on a real body", 0},
-    {"data", KEY_DATA, "FILE", 0, "write time, cost, measures and controls as columns", 0},
+    {"data", KEY_DATA, "FILE", 0, "write time, cost, measures, controls and positions as columns", 0},
     {"json", 'j', NULL, 0, "print the report as one line of JSON", 0},
     {"quiet", 'q', NULL, 0, "no progress", 0},
     {0}};
@@ -292,7 +292,7 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
     plant_report_print_json(&record, opt, stdout);
   else
     plant_report_print(&record, opt, stdout);
-  if (result == 0 && opt->data && !plant_report_write(&record, info, opt->data))
+  if (result == 0 && opt->data && !plant_record_write(&record, info->nq, info->nu, opt->data))
     result = fail("the data file cannot be written");
   plant_record_free(&record);
   return result;

@@ -3,7 +3,7 @@
 //   plant_loop.c    the closed loop over the daemon's socket: in lockstep, in real time, or in continuous mode
 //   plant_latency.c the latency that plans meet
 //   plant_judge.c   cost and measures of a run, asked of the daemon
-//   plant_report.c  report, JSON, and data for a plot
+//   plant_report.c  report and JSON
 #ifndef SINEW_CLIENTS_PLANT_PLANT_H_
 #define SINEW_CLIENTS_PLANT_PLANT_H_
 
@@ -83,9 +83,5 @@ SinewStatus plant_judge_record(PlantRecord *r, SinewClient *client, const PlantB
 void plant_report_print(const PlantRecord *r, const PlantOptions *opt, FILE *out);
 // Prints the report as one line of JSON.
 void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE *out);
-// Writes a header line and a line a sample: time, cost, measures and controls. The last columns are the age of the plan
-// in force and the jump of plans that came into force since the sample before. Returns false when the file cannot be
-// written.
-bool plant_report_write(const PlantRecord *r, const SinewSessionInfo *info, const char *path);
 
 #endif

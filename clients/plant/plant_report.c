@@ -153,23 +153,3 @@ void plant_report_print_json(const PlantRecord *r, const PlantOptions *opt, FILE
   cJSON_free(text);
   cJSON_Delete(o);
 }
-
-bool plant_report_write(const PlantRecord *r, const SinewSessionInfo *info, const char *path) {
-  FILE *out = fopen(path, "w");
-  if (!out) return false;
-  fprintf(out, "time cost");
-  for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " \"%s\"", r->measure_name[k]);
-  for (int i = 0; i < info->nu; ++i) fprintf(out, " ctrl%d", i);
-  fprintf(out, " age jump\n");
-  for (int i = 0, plan = 0; i < r->nsample; ++i) {
-    const PlantSample *s = r->sample + i;
-    double jump = 0;
-    for (; plan < r->nhandover && r->handover[plan].stamp + r->handover[plan].age <= s->time + 1e-9; ++plan)
-      jump = fmax(jump, r->handover[plan].jump);
-    fprintf(out, "%.6g %.9g", s->time, s->cost);
-    for (int k = 0; k < r->nmeasure; ++k) fprintf(out, " %.9g", s->measure[k]);
-    for (int k = 0; k < info->nu; ++k) fprintf(out, " %.6g", s->ctrl[k]);
-    fprintf(out, " %.6g %.6g\n", s->time - (plan > 0 ? r->handover[plan - 1].stamp : 0), jump);
-  }
-  return fclose(out) == 0;
-}

@@ -476,6 +476,25 @@ static void closed_loop(void **state) {
   free_fixture(x);
 }
 
+// A cost that no control reaches has no gradient: the plan says so. One that gets better says nothing.
+static void no_progress(void **state) {
+  (void)state;
+  static const char still[] = "model: x\nterms:\n  - {name: a, residual: {position: {site: base}}}\n";
+  SnError err = {0};
+  SnTask *const whole = task, *const fixed = sn_task_parse(still, strlen(still), "still.yaml", &err);
+  if (!fixed) fail_msg("%s", err.text);
+  const SnSettings s = adam_settings();
+  for (int k = 0; k < 2; ++k) {
+    task = k ? whole : fixed;
+    Fixture *x = make_fixture(1, false, &s);
+    const SnPlan plan = plan_at(x, 0);
+    assert_string_equal(plan.remark, k ? "" : "no progress: gradient norm 0");
+    assert_true(plan.iterations == 8 && (plan.cost_after < plan.cost_before) == (k == 1));
+    free_fixture(x);
+  }
+  sn_task_free(fixed);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
                                      cmocka_unit_test(never_worse),
@@ -494,6 +513,7 @@ int main(void) {
                                      cmocka_unit_test(live),
                                      cmocka_unit_test(tuned_in_flight),
                                      cmocka_unit_test(refused),
+                                     cmocka_unit_test(no_progress),
                                      cmocka_unit_test(closed_loop)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -44,6 +44,14 @@ assert a["plans"] == 4 and a["iterations"] == 2 and a["candidates"] == 16 and a[
 assert a["cost_end"] < a["cost"][0] and not a["success"] and "hand_at_target" in a["measures"], a
 assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none", a
 PY
+# Columns of a run: a line a sample, the positions last.
+"$BIN/sinew-bench" mpc --task arm_reach --planner sampling --samples 4 --set iterations=1 --seconds 0.04 --quiet --data columns >text
+[ "$(wc -l <columns)" = 10 ] && head -1 columns | grep -q '^time cost "hand_at_target" ctrl0 .* age jump qpos0 qpos1$' && awk 'NR > 1 && NF != 13 { exit 1 }' columns ||
+  { cat columns >&2; exit 1; }
+# A cost that no control reaches: said in words and in numbers.
+printf 'model: arm_reach.xml\nterms: [{name: a, residual: {position: {body: world}}, target: 1}]\n' >still.yaml
+"$BIN/sinew-bench" mpc --task ./still.yaml --planner adam --set horizon=20 --set adam_iterations=2 --seconds 0.02 --quiet >text
+grep -q '^no progress: gradient norm 0, in 1 of 1 plans$' text || { cat text >&2; exit 1; }
 # A task by its name, with the ending too, in a folder of tasks or in this one, and by its path.
 cp "$SOURCE/planner/tasks/arm_reach.yaml" here.yaml
 for task in arm_reach arm_reach.yaml here.yaml ./here.yaml "$PWD/here.yaml" "here --tasks ." "here.yaml --tasks ."; do

@@ -19,7 +19,9 @@ PlantRecord record_of(double early, double late, double during) {
   r.nsample = r.sample_capacity = SAMPLES;
   for (int i = 0; i < SAMPLES; ++i) {
     PlantSample *s = r.sample + i;
-    *s = (PlantSample){.time = 0.1 * i, .cost = 1.0 / (i + 1), .ctrl = numbers(2), .measure = numbers(1)};
+    *s = (PlantSample){
+        .time = 0.1 * i, .cost = 1.0 / (i + 1), .qpos = numbers(1), .ctrl = numbers(2), .measure = numbers(1)};
+    s->qpos[0] = 10 + i;
     s->ctrl[0] = i;
     s->ctrl[1] = -i;
     s->measure[0] = i < 7 ? early : late;

@@ -90,7 +90,6 @@ static void no_plans(void **state) {
 
 static void columns(void **state) {
   (void)state;
-  const SinewSessionInfo info = {.nu = 2};
   char path[] = "/tmp/sinew-record-XXXXXX", line[200];
   const int fd = mkstemp(path);
   assert_true(fd >= 0);
@@ -100,22 +99,23 @@ static void columns(void **state) {
   const PlantPlan from = {.step = 0.1, .steps = 4, .ctrl = rows};
   const PlantPlan to = {.start = 0.2, .step = 0.1, .steps = 4, .lead = 3, .ctrl = others};
   plant_record_handover(&r, &from, &to, 0.4, 1, 2);
-  assert_true(plant_report_write(&r, &info, path));
+  assert_true(plant_record_write(&r, 1, 2, path));
   FILE *in = fopen(path, "r");
   assert_non_null(fgets(line, sizeof line, in));
-  assert_string_equal(line, "time cost \"hand\" ctrl0 ctrl1 age jump\n");
+  assert_string_equal(line, "time cost \"hand\" ctrl0 ctrl1 age jump qpos0\n");
   for (int i = 0; i < SAMPLES; ++i) {
-    double x[7];
+    double x[8];
     assert_non_null(fgets(line, sizeof line, in));
-    assert_int_equal(sscanf(line, "%lf %lf %lf %lf %lf %lf %lf", x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6), 7);
+    assert_int_equal(
+        sscanf(line, "%lf %lf %lf %lf %lf %lf %lf %lf", x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7), 8);
     assert_true(fabs(x[0] - 0.1 * i) < 1e-9 && fabs(x[1] - 1.0 / (i + 1)) < 1e-8);
     assert_true(x[2] == (i < 7 ? 1 : 0.5) && x[3] == i && x[4] == -i);
-    assert_true(fabs(x[5] - 0.1 * (i < 4 ? i : i - 2)) < 1e-9 && x[6] == (i == 4 ? 0.25 : 0));
+    assert_true(fabs(x[5] - 0.1 * (i < 4 ? i : i - 2)) < 1e-9 && x[6] == (i == 4 ? 0.25 : 0) && x[7] == 10 + i);
   }
   assert_null(fgets(line, sizeof line, in));
   fclose(in);
   unlink(path);
-  assert_false(plant_report_write(&r, &info, "/tmp/sinew-nowhere/at/all"));
+  assert_false(plant_record_write(&r, 1, 2, "/tmp/sinew-nowhere/at/all"));
   plant_record_free(&r);
 }
 

@@ -29,10 +29,10 @@ from sinew.sweep import read, summary  # noqa: E402
 import scenes  # noqa: E402
 
 # As sinew-plant --data writes them.
-COLUMNS = """time cost "hand_at_target" ctrl0 ctrl1
-0 0.25 0.2 0.1 0
-0.005 0.2 0.15 0.2 0.1
-0.01 0 0.01 0.1 0.3
+COLUMNS = """time cost "hand_at_target" ctrl0 ctrl1 age jump qpos0
+0 0.25 0.2 0.1 0 0 0 1
+0.005 0.2 0.15 0.2 0.1 0.005 0 1.1
+0.01 0 0.01 0.1 0.3 0.01 0.2 1.2
 """
 
 

@@ -153,7 +153,8 @@ def _of_columns(path: Path) -> Loop:
     if table.shape[1] != len(names) or len(table) == 0:
         raise wrong
     controls = [i for i, name in enumerate(names) if i >= 2 and name.startswith("ctrl")]
-    measures = [i for i in range(2, len(names)) if i not in controls]
+    # Behind the controls stand ages and jumps of plans, and positions.
+    measures = list(range(2, controls[0] if controls else len(names)))
     time, parts = (
         table[:, 0],
         [_series(table[:, 0], tuple(names[i] for i in x), table[:, x]) for x in (measures, controls)],
