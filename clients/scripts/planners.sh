@@ -9,10 +9,11 @@
 # NAME:SECONDS:PLAN:STEPS, seconds of motion, seconds of computing a plan, and time steps between two plans.
 #
 # FOLDER (default: sinew-planners) gets a file of JSON lines a task, curves of the cost over time a task, table.md, table.csv
-# (a row a run), and planners.svg: mean costs relative to the best one of a task. A run that has its line is not run again, so
-# that what was broken off (Ctrl-C) goes on where it was; tables are written after each task. The table is printed, with
-# --json the lines instead. --quick: a short run of one task, two planners and one seed. Tasks whose models were not fetched
-# are left out. Ten minutes on two idle cores, with --robots half an hour. Timed plans depend on the machine and its load.
+# (a row a run), planners.svg: mean costs relative to the best one of a task, and costs.png: cost over time. A run that has its
+# line is not run again, so that what was broken off (Ctrl-C) goes on where it was; tables are written after each task. The
+# table is printed, with --json the lines instead. --quick: a short run of one task, two planners and one seed. Tasks whose
+# models were not fetched are left out. Ten minutes on two idle cores, with --robots half an hour. Timed plans depend on the
+# machine and its load.
 #
 # --processor: in place of so many seconds a plan each planner has the iterations that take as much processor time, of all
 # threads together, as a plan of the task's own planner with its own settings; that is measured first, and kept in
@@ -22,7 +23,7 @@
 # for the pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-usage() { sed -n '2,24s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,25s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-planners seeds=5 only="" some="" robots=0 processor=0 quick=0 json=0
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -182,3 +183,32 @@ gnuplot -e "set terminal svg noenhanced size 900,400 font 'sans,12' background '
   plot for [k=2:n] '$folder/costs.txt' using k:xtic(1) title columnheader(k)"
 rm "$folder/costs.txt"
 echo "picture: $folder/planners.svg" >&2
+
+# Cost over time, a plot a task: the median over the seeds of each planner, 40 points of it.
+python3 - "$folder" >"$folder/new.gp" <<'END'
+import json, math, pathlib, statistics, sys
+
+curves = {}  # task, planner: costs of each seed
+for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
+    for line in file.read_text().splitlines():
+        if line.endswith("}"):
+            run = json.loads(line)
+            curves.setdefault(run["task"], {}).setdefault(run["cell"], []).append((run["time"], run["cost"]))
+rows = math.ceil(len(curves) / 2)
+print(f"set terminal pngcairo noenhanced size 900,{200 * rows} font 'sans,9' background 'white'")
+print(f"set multiplot layout {rows},2; set logscale y; set grid; set key font ',9' samplen 1 outside; set format y '%.0e'")
+for task, planners in curves.items():
+    parts, blocks = [], []
+    for k, planner in enumerate(["sampling", "adam", "ilqg", "lbfgs", "mppi", "cem", "hybrid"]):
+        runs = planners.get(planner)
+        if not runs:
+            continue
+        n = min(len(cost) for _, cost in runs)
+        parts.append(f"'-' with lines lw 1.5 lc {k + 1} title '{planner}'")
+        points = [(runs[0][0][i], statistics.median(cost[i] or 0 for _, cost in runs)) for i in range(0, n, max(1, n // 40))]
+        blocks += [f"{time:.3f} {max(cost, 1e-4):.4g}" for time, cost in points] + ["e"]
+    print(f"set title '{task}'; plot " + ", ".join(parts), *blocks, sep="\n")
+END
+gnuplot -e "set output '$folder/costs.png'" "$folder/new.gp"
+rm "$folder/new.gp"
+echo "picture: $folder/costs.png" >&2
