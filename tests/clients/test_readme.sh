@@ -14,7 +14,7 @@ trap 'pid=$(cat pid 2>/dev/null || true); [ -z "$pid" ] || kill "$pid" 2>/dev/nu
 sed -n '/^```sh$/,/^```$/p' "$SOURCE/README.md" | grep -v '^```' | sed 's/^sinewd .*&$/&\necho $! >pid/' >lines
 [ "$(wc -l <lines)" -ge 12 ]
 TERM=dumb bash -eu lines >out 2>err || { cat out err >&2; exit 1; }
-for wanted in '  name: arm_reach' 'status: \(OK\|WARM_START\)' 'steps: 48' 'version: 2' 'adam_rate: 0.02' 'version: 3' 'adam_rate: 0.01' '  cpu$' '"plans":1'; do
+for wanted in '  name: acrobot' 'status: \(OK\|WARM_START\)' 'steps: 48' 'version: 2' 'adam_rate: 0.02' 'version: 3' 'adam_rate: 0.01' '  cpu$' '"plans":1'; do
   grep -q -- "$wanted" out || { cat out err >&2; echo "FAIL  no '$wanted'" >&2; exit 1; }
 done
 [ ! -s err ] || { cat err >&2; exit 1; }
