@@ -28,7 +28,7 @@ done
 tasks="arm_reach 3 8 90 -15 4 0
 cart_pole 3 4 90 -10 40 0
 cartpole_swingup 3 4 90 -10 32 0
-acrobot 3 4 90 -10 8 0
+acrobot 5 4 90 0 150 1
 reacher 2 4 90 -89 24 0
 hopper 3 4 90 -10 4 1
 walker 3 4 90 -10 4 1
@@ -38,12 +38,12 @@ humanoid_stand 2 4 120 -15 4 1
 humanoid_walk 2 4 120 -15 4 1
 gripper_lift 3 8 120 -20 5 0
 hand_pose 1 16 150 -40 2.7 0
-hand_balls 1.5 16 150 -50 2.7 0
+hand_balls 1.5 16 150 -50 3.2 1
 hand_balls_round 5 16 150 -50 2.7 0
 ball_catch 1 16 150 -30 2.7 0
 cube_in_hand 3 16 60 -50 2.7 0
 cube_on_plane 3 16 60 -15 2.7 0
-bionic_tennis 1.5 16 90 -10 3 0"
+bionic_tennis 0.75 16 90 -10 2.6 0"
 
 mkdir -p "$folder"
 while read -r task seconds execute azimuth elevation distance follow; do
