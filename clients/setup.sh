@@ -83,10 +83,19 @@ sinew_place_models() {
   local from myosuite="$SINEW_CACHE/myosuite-2.12.2/myosuite" to file hand
   from=$(dirname "${BASH_SOURCE[0]}")/myosuite to=$myosuite/envs/myo/assets/sinew
   mkdir -p "$to"
-  for file in "$from"/*.xml; do cmp -s "$file" "$to/${file##*/}" || cp "$file" "$to/"; done
+  for file in "$from"/*.xml; do sinew_place "$to/${file##*/}" <"$file"; done
   hand=$(sed 's#^\( *\)<site name="prosthesis/palm_back".*#&\n\1<include file="racket.xml"/>#' "$myosuite/simhive/MPL_sim/assets/handL_chain.xml")
   [[ $hand = *racket.xml* ]] || { sinew_say "MyoSuite's handL_chain.xml has no site prosthesis/palm_back"; return 1; }
-  cmp -s <(echo "$hand") "$to/prosthesis_with_racket.xml" || echo "$hand" >"$to/prosthesis_with_racket.xml"
+  sinew_place "$to/prosthesis_with_racket.xml" <<<"$hand"
+}
+
+# Writes a file from standard input unless it is the same already. Nobody sees half of one.
+sinew_place() {
+  local part
+  part=$(mktemp "$1.XXXXXX")
+  cat >"$part"
+  chmod 644 "$part"
+  if cmp -s "$part" "$1"; then rm "$part"; else mv "$part" "$1"; fi
 }
 
 # Robots of the tasks that have no muscles: dm_control (Apache 2.0) and Gymnasium (MIT).
@@ -96,7 +105,7 @@ sinew_fetch_robots() {
 }
 
 # Prints the folders of all fetched models, a line each, as the options of programs have them.
-sinew_model_options() { printf -- "--models=$SINEW_CACHE/%s\n" myosuite-2.12.2 dm_control-1.0.50 gymnasium-1.4.0; }
+sinew_model_options() { printf -- '--models=%s\n' "$SINEW_CACHE"/{myosuite-2.12.2,dm_control-1.0.50,gymnasium-1.4.0}; }
 
 sinew_setup() {
   # shellcheck disable=SC2086  # the list is split on purpose

@@ -433,8 +433,9 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
     sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
                     (size_t)p->horizon * (size_t)m->nu);
   const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
-  const char *remark = p->result.remark[0] ? p->result.remark : no_progress(p);
+  const char *remark = p->result.remark;
   const sn_number *gain = plan_gain(p, states, &remark);
+  if (*remark == '\0') remark = no_progress(p);
   const int wanted = p->progress.request.gain_rows;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,

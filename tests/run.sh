@@ -36,7 +36,7 @@ part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|plann
 part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (a world's lanes: part lanes)"
 part_tsan() {
   local selected=(-R "^planner/(backend|rollout|test)|planner/base/test_pool|optimize/test_multistart|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)"
-    -E "test_planner_(adam|settings)$|test_cfd$|test_rollout_runner$|_vjp$")
+    -E "test_planner_(adam|settings)$|planner/test_tasks$|test_cfd$|test_rollout_runner$|_vjp$")
   # The examples want all that is installed.
   build_for tsan "physics/all planner/all proto/all daemon/all cuda/all clients/all" "${selected[@]}"
   TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp halt_on_error=1" run_tests tsan "${selected[@]}"

@@ -294,8 +294,8 @@ static void print_markdown(Compare *x) {
       char share[32];
       if (!is_asked(x, m) || !takes_part(x, p)) continue;
       count_solved(x, m, p, share);
-      printf("| `%s` | %s | %s | %.4g | %.4g:", x->c.task, x->planner[p].name, share, median_of(x, m, p, "cost_mean"),
-             median_of(x, m, p, "cost_end"));
+      printf("| `%s` | %s%s%s | %s | %.4g | %.4g:", x->c.task, x->planner[p].name, x->equal ? "" : ", equal ",
+             x->equal ? "" : modes[m], share, median_of(x, m, p, "cost_mean"), median_of(x, m, p, "cost_end"));
       for (int s = 0; s < x->seeds; ++s) printf(" %.3g", number_of(*cell_of(x, m, p, s), "cost_end"));
       printf(" | %.1f | %.1f | %.1f |\n", median_of(x, m, p, "iterations"), median_of(x, m, p, "ms_per_plan"),
              median_of(x, m, p, "cpu_ms_per_plan"));

@@ -136,14 +136,14 @@ def pictures(arguments: argparse.Namespace, costs: TextIO | None) -> Iterator[Im
             body.reset(session.initial)
             steps = round(arguments.seconds / body.timestep)
             apart = arguments.seconds / (arguments.strip - 1) if arguments.strip else arguments.speed / arguments.fps
-            motion, due = None, 0.0
+            motion, due, end = None, 0.0, steps * body.timestep
             for step, moment in enumerate(lockstep(body, session, steps, arguments.execute, states=True)):
                 if moment.plan is not None:
                     motion = painter.kinematics.along(moment.plan.states, POSES, moment.state.mocap)
                     if costs is not None:
                         print(f"{step * body.timestep:.6g} {moment.plan.cost_now:.6g}", file=costs)
                 if step * body.timestep >= due - 1e-9:
-                    due += apart
+                    due = min(due + apart, end) if due < end else float("inf")
                     mujoco.mj_forward(body.model, body.data)
                     yield painter.draw(body.data, motion)
                     print(f"\r{step * body.timestep:.2f} s of {arguments.seconds:g} s", end="", file=sys.stderr)

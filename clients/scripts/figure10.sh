@@ -37,8 +37,8 @@ done
 
 mkdir -p "$folder"
 {
-  echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan |"
-  echo "| --- | --- | --- | --- | --- | --- | --- |"
+  echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan | processor ms a plan |"
+  echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
 } >"$folder/table.md"
 while read -r task seconds; do
   [ -z "$some" ] || [[ ,$some, == *,$task,* ]] || continue

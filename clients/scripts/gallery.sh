@@ -9,8 +9,6 @@
 # hour on two idle cores. Without a screen MUJOCO_GL=egl or osmesa says by what MuJoCo draws.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-# shellcheck source=clients/setup.sh
-. clients/setup.sh
 usage() { sed -n '2,9s/^# \{0,1\}//p' clients/scripts/gallery.sh; }
 folder=sinew-gallery some="" python=python3
 while [ $# -gt 0 ]; do
@@ -50,14 +48,19 @@ while read -r task seconds execute azimuth elevation distance follow; do
   [ -z "$some" ] || [[ ,$some, == *,$task,* ]] || continue
   [ -f "planner/tasks/$task.yaml" ] && ! [ -s "$folder/$task.webp" ] || continue
   echo "$task: $seconds s" >&2
-  "$python" clients/python/animate.py --task "$task" --seed 1 --seconds "$seconds" --execute "$execute" --strip 4 \
+  if ! "$python" clients/python/animate.py --task "$task" --seed 1 --seconds "$seconds" --execute "$execute" --strip 4 \
     --size 240 200 --azimuth="$azimuth" --elevation="$elevation" --distance "$distance" --follow "$follow" \
-    --costs "$folder/$task.txt" --picture "$folder/$task.part.webp"
+    --costs "$folder/$task.txt" --picture "$folder/$task.part.webp"; then
+    echo "gallery.sh: $task is left out" >&2
+    rm -f "$folder/$task.txt"
+    continue
+  fi
   mv "$folder/$task.part.webp" "$folder/$task.webp"
 done <<<"$tasks"
 
 command -v gnuplot >/dev/null || { echo "gallery.sh: no picture of the costs, gnuplot is missing" >&2; exit 0; }
 names=$(cut -d ' ' -f 1 <<<"$tasks" | while read -r task; do [ ! -s "$folder/$task.txt" ] || echo -n "$task "; done)
+[ -n "$names" ] || { echo "gallery.sh: no picture was made" >&2; exit 1; }
 gnuplot -e "set terminal pngcairo noenhanced size 1000,$((150 * (($(wc -w <<<"$names") + 4) / 5))) font 'sans,10';
   set output '$folder/costs.png'; set multiplot layout $((($(wc -w <<<"$names") + 4) / 5)),5; set tics nomirror; unset key;
   set logscale y; set format y '%.0e'; set xtics 1; set grid lc rgb '#dddddd';

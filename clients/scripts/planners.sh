@@ -17,10 +17,10 @@
 #
 # --processor: in place of so many seconds a plan each planner has the iterations that take as much processor time, of all
 # threads together, as a plan of the task's own planner with its own settings; that is measured first, and kept in
-# FOLDER/TASK.iterations. Such runs depend on their seeds alone, whatever else the machine does.
+# FOLDER/TASK-SECONDS-STEPS.iterations. Such runs depend on their seeds alone, whatever else the machine does.
 #
-# Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), and gnuplot
-# for the pictures.
+# Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), python3, and
+# gnuplot for the pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 usage() { sed -n '2,25s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -134,18 +134,23 @@ compare() {
 
 # by_processor TASK NAME SECONDS EXECUTE: one planner after the other, each with its iterations.
 by_processor() {
-  local planner iterations setting
-  if [ ! -s "$folder/$2.iterations" ]; then
-    iterations_of "$1" "$3" "$4" >"$folder/new.txt" || { cat "$folder/errors.txt" >&2; return 0; }
-    mv "$folder/new.txt" "$folder/$2.iterations"
+  local planner iterations setting kept=$folder/$2-$3-$4.iterations
+  if [ ! -s "$kept" ]; then
+    if ! iterations_of "$1" "$3" "$4" >"$folder/new.txt"; then
+      cat "$folder/errors.txt" >&2
+      grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
+      echo "planners.sh: $1 is left out" >&2
+      return 0
+    fi
+    mv "$folder/new.txt" "$kept"
   fi
   while read -r planner iterations; do
     [ -z "$only" ] || [[ ,$only, == *,$planner,* ]] || continue
     case $planner in adam | ilqg | lbfgs) setting=${planner}_iterations ;; *) setting=iterations ;; esac
     compare "$1" "$2" --only "$planner" --equal steps --seconds "$3" --execute "$4" --set "$setting=$iterations" \
-      --picture "$folder/new.png"
+      --picture "$folder/new.png" || return 0
     write_tables
-  done <"$folder/$2.iterations"
+  done <"$kept"
   rm -f "$folder/new.png"
 }
 
@@ -165,7 +170,8 @@ while read -r task seconds plan execute; do
   write_tables
 done <<<"$tasks"
 rm -f "$folder/errors.txt" "$rows"
-if [ "$json" = 1 ]; then cat "$folder"/*.jsonl; else cat "$folder/table.md"; fi
+if [ "$json" = 1 ]; then cat "$folder"/*.jsonl 2>/dev/null || true; else cat "$folder/table.md"; fi
+ls "$folder"/*.jsonl >/dev/null 2>&1 || { echo "planners.sh: no task was run" >&2; exit 1; }
 command -v gnuplot >/dev/null || { echo "planners.sh: no pictures, gnuplot is missing" >&2; exit 0; }
 
 # A row a task, a column a planner: its mean cost over the least of the task.

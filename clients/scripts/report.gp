@@ -1,7 +1,7 @@
 # Picture of closed-loop runs side by side:
 #   gnuplot -c report.gp FOLDER RUN OTHER PICTURE TITLE NMEASURE NCONTROL [AGES]
-# FOLDER/RUN and FOLDER/OTHER have a header line and the columns time, cost, measures, controls, age of the plan in force
-# (sinew-plant --data). OTHER may be empty. Ages are drawn where AGES is given. Both columns of the picture have the same
+# FOLDER/RUN and FOLDER/OTHER have a header line and the columns time, cost, measures, controls, age of the plan in force,
+# and others that are not drawn (sinew-plant --data). OTHER may be empty. Ages are drawn where AGES is given. Both columns of the picture have the same
 # scales of cost and tracked quantity, logarithmic. A PICTURE that ends with .svg is a small drawing, of some 200 points a
 # line without a grid; any other one is PNG.
 folder = ARG1

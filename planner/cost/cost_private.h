@@ -15,7 +15,7 @@ typedef struct SnCostOwner {
   double *row;          // scratch: one row of targets (ntarget)
   const SnTerm **term;  // (nall + ngate) terms, measures, gates
   int *gated;           // (ngate) terms that have the gates
-  bool *overridden;     // terms whose target is set live (nall)
+  bool *overridden;     // terms whose target is set live (nall + ngate)
   bool *running_only;   // terms that depend on the control, which does not act in the last state (nall)
 } SnCostOwner;
 

@@ -50,6 +50,10 @@ bool sn_oracle_find_model(const char *model, char path[4096]) {
   if (strncmp(model, "myosuite/", 9) == 0) {
     there = sn_oracle_myosuite() != NULL;
     snprintf(path, 4096, "%s%s", there ? sn_oracle_myosuite() : "", strchr(model, '/'));
+    // Ours are put there by clients/setup.sh: no other folder of MyoSuite has them.
+    snprintf(folder, sizeof folder, "%.3000s/envs/myo/assets/sinew", there ? sn_oracle_myosuite() : "");
+    struct stat st;
+    if (there && strstr(model, "/assets/sinew/")) there = stat(folder, &st) == 0;
   }
   for (int i = 0; i < 4; i += 2) {
     if (strncmp(model, packages[i], strlen(packages[i])) != 0) continue;

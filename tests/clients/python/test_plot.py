@@ -230,7 +230,7 @@ def test_lines_differ_in_grey_and_for_the_colour_blind() -> None:
 
 def test_what_is_refused(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("one two\n3 4\n")
-    (tmp_path / "short").write_text(COLUMNS.replace("0.3\n", "\n"))
+    (tmp_path / "short").write_text(COLUMNS.replace(" 1.2\n", "\n"))
     (tmp_path / "empty").write_text("")
     (tmp_path / "bytes").write_bytes(bytes(range(256)))
     (tmp_path / "cut.npz").write_bytes(traces(swept)[0].read_bytes()[:2000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,9 +153,10 @@ def _of_columns(path: Path) -> Loop:
         raise wrong from error
     if table.shape[1] != len(names) or len(table) == 0:
         raise wrong
-    controls = [i for i, name in enumerate(names) if i >= 2 and name.startswith("ctrl")]
+    controls = [i for i, name in enumerate(names) if i >= 2 and re.fullmatch(r"ctrl\d+", name)]
     # Behind the controls stand ages and jumps of plans, and positions.
-    measures = list(range(2, controls[0] if controls else len(names)))
+    ages = [i for i, name in enumerate(names) if i >= 2 and name == "age"]
+    measures = list(range(2, min([*controls[:1], *ages, len(names)])))
     time, parts = (
         table[:, 0],
         [_series(table[:, 0], tuple(names[i] for i in x), table[:, x]) for x in (measures, controls)],
