@@ -6,6 +6,8 @@ SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
+# Ends the test where a chain of conditions does not hold: `set -e` looks at its last one alone.
+fail() { echo "test_bench.sh:${BASH_LINENO[0]}: not as it should be" >&2; exit 1; }
 cat >arm.xml <<'XML'
 <mujoco><worldbody><body><joint name="j"/><geom size=".1" pos="0 0 -1"/></body></worldbody>
 <actuator><motor joint="j" ctrlrange="-1 1"/></actuator></mujoco>
@@ -139,7 +141,7 @@ fi
 # A comparison that was broken off goes on: cells that the file has are not run again, a torn line counts for nothing.
 compare() { "$BIN/sinew-bench" compare --task arm_reach --only sampling-64,sampling-256 --seeds 2 --seconds 0.1 --plan-seconds 0.01 --out c.jsonl --picture c.png --quiet 2>err "$@"; }
 compare >table
-[ "$(wc -l <c.jsonl)" = 8 ] && [ "$(grep -c '^\(steps\|time\) ' table)" = 4 ]
+[ "$(wc -l <c.jsonl)" = 8 ] && [ "$(grep -c '^\(steps\|time\) ' table)" = 4 ] || fail
 python3 - <<'PY'
 import json
 cells = {(x["mode"], x["cell"], x["seed"]): x["cost"] for x in map(json.loads, open("c.jsonl"))}
@@ -151,7 +153,7 @@ sed -i 2d c.jsonl
 head -c 100 c.jsonl >>c.jsonl
 cp c.jsonl before
 compare >table
-[ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl
+[ "$(wc -l <c.jsonl)" = 9 ] && cmp -n "$(stat -c %s before)" before c.jsonl || fail
 compare --seconds 0.05 >table  # another duration: none of these cells
 [ "$(wc -l <c.jsonl)" = 17 ]
 if command -v gnuplot >/dev/null; then [ -s c.png ]; else echo "skipped: the picture, gnuplot is not installed"; fi
@@ -162,18 +164,21 @@ grep -q "plan-seconds is needed" err
 compare --plan-seconds 0.002 >rows
 choices=$("$BIN/sinew-bench" compare --task cart_pole --planners --only guess --quiet 2>&1 | sed 's/.*none of //; s/, / /g' || true)
 for planner in $choices; do grep -q "^| .cart_pole. | $planner | [01]/1 | [0-9.]* | " rows; done
-[ "$(wc -l <rows)" = "$(wc -w <<<"$choices")" ] && grep -q " adam" <<<" $choices"
+[ "$(wc -l <rows)" = "$(wc -w <<<"$choices")" ] && grep -q " adam" <<<" $choices" || fail
 # Cells of another time for a plan, and those of a planner with settings of its own under the same name, are not these.
 compare --plan-seconds 0.003 --only adam >rows
 "$BIN/sinew-bench" compare --task cart_pole --only adam --seeds 1 --seconds 0.1 --execute 2 --equal time --plan-seconds 0.003 \
   --out p.jsonl --picture p.png --quiet >table 2>err
-[ "$(grep -c '"cell":"adam"' p.jsonl)" = 3 ] && [ "$(grep -c '"own":"planner=adam cfd=none"' p.jsonl)" = 1 ]
+[ "$(grep -c '"cell":"adam"' p.jsonl)" = 3 ] && [ "$(grep -c '"own":"planner=adam cfd=none"' p.jsonl)" = 1 ] || fail
 SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --quick "$PWD/planners" >rows
-[ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md
+[ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md || fail
 # With iterations in place of a time its runs are those of their seeds; none is run again.
 processor() { SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --processor --only adam --seeds 1 --tasks cart_pole:0.2:1:4 "$PWD/work" 2>err; }
-processor >rows && cp work/cart_pole.jsonl before && processor >again && cmp rows again && cmp before work/cart_pole.jsonl
-[ "$(wc -l <work/table.csv)" = 2 ] && [ "$(wc -l <work/cart_pole.iterations)" = 7 ] && grep -q "^adam 16$" work/cart_pole.iterations
+processor >rows && cp work/cart_pole.jsonl before && processor >again && cmp rows again && cmp before work/cart_pole.jsonl || fail
+[ "$(wc -l <work/table.csv)" = 2 ] && [ "$(wc -l <work/cart_pole-0.2-4.iterations)" = 7 ] && grep -q "^adam 16$" work/cart_pole-0.2-4.iterations || fail
+# Scripts that print rows of the program have the same head, as wide as these.
+head=$(grep -h "echo .| task" "$SOURCE"/clients/scripts/{planners,figure10}.sh | sed "s/^ *//" | sort -u)
+[ "$(wc -l <<<"$head")" = 1 ] && [ "$(awk -F "|" "{ print NF }" <<<"$head")" = "$(awk -F "|" "END { print NF }" rows)" ] || fail
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json
@@ -244,26 +249,28 @@ PY
 "$BIN/sinew-bench" refine --help | grep -q Example
 "$BIN/sinew-bench" memory --help | grep -q Example
 status() { "$@" >/dev/null 2>err || echo $?; }
-[ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err
-[ "$(status "$BIN/sinew-bench" memory --model nothere.xml)" = 3 ] && grep -q nothere.xml err
-[ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --contacts soft)" = 3 ] && grep -q "task or model" err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "at least 0" err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency 100)" = 3 ] && grep -q "latency" err
-[ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err
+[ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && grep -q nothere.xml err || fail
+[ "$(status "$BIN/sinew-bench" memory --model nothere.xml)" = 3 ] && grep -q nothere.xml err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task nothere)" = 3 ] && grep -q nothere.yaml err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --contacts soft)" = 3 ] && grep -q "task or model" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "at least 0" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency 100)" = 3 ] && grep -q "latency" err || fail
+[ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err || fail
 scripts=$SOURCE/clients/scripts build=$(dirname "$BIN")
-[ "$(status "$scripts/planners.sh" --tasks arm_reach,guess "$PWD/none")" = 2 ] && grep -q "guess is none of arm_reach cart_pole" err && [ ! -e none ]
-[ "$(status "$scripts/realtime.sh" "$build" --tasks guess)" = 1 ] && grep -q "guess is none of hand_balls_realtime" err
-[ "$(status "$scripts/realtime.sh" "$build" --seeds)" = 1 ] && grep -q -- "--seeds needs a value" err
+[ "$(status "$scripts/planners.sh" --tasks arm_reach,guess "$PWD/none")" = 2 ] && grep -q "guess is none of arm_reach cart_pole" err && [ ! -e none ] || fail
+[ "$(status "$scripts/realtime.sh" "$build" --tasks guess)" = 1 ] && grep -q "guess is none of hand_balls_realtime" err || fail
+[ "$(status "$scripts/realtime.sh" "$build" --seeds)" = 1 ] && grep -q -- "--seeds needs a value" err || fail
+[ "$(status "$scripts/figure10.sh" --tasks guess "$PWD/none")" -ge 1 ] && [ ! -e none ] || fail
+"$scripts/figure10.sh" --help | grep -q "figure 10 of the paper" && "$scripts/gallery.sh" --help | grep -q "four moments" || fail
 "$scripts/realtime.sh" --help | grep -q "sinewd of their own"
-[ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err
-[ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err
-[ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err
-[ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --backend nothere --worlds 1)" = 3 ] && grep -q nothere err || fail
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err || fail
+[ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err || fail
+[ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err || fail
 echo '<mujoco><option density="1"/></mujoco>' >fluid.xml
-[ "$(status "$BIN/sinew-bench" step --model fluid.xml)" = 2 ] && grep -q density err
+[ "$(status "$BIN/sinew-bench" step --model fluid.xml)" = 2 ] && grep -q density err || fail
 [ ! -e MUJOCO_LOG.TXT ]
 echo "sinew-bench reports as documented"

@@ -19,6 +19,7 @@ import subprocess
 import sys
 
 LOADABLE = 63  # models of MyoSuite 2.12.2 that MuJoCo 4.0.0 loads
+OURS = "envs/myo/assets/sinew/"  # of clients/myosuite, put beside those; they count for themselves
 REFUSED = pathlib.Path(__file__).with_name("refused.txt")  # NAME: what is not supported, a line each model
 MARKERS = "<!-- table of models: begin -->", "<!-- table of models: end -->"
 GRADIENT_MARKERS = "<!-- table of gradients: begin -->", "<!-- table of gradients: end -->"
@@ -188,7 +189,7 @@ def main():
     if args.write:
         write(args.write, markers, text)
 
-    loaded = len(rows) - len(args.extra)
+    loaded = len(rows) - len(args.extra) - sum(name.startswith(OURS) for name, _ in rows)
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
     bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
