@@ -158,7 +158,7 @@ def side_by_side(images: list[Image.Image]) -> Image.Image:
     return strip
 
 
-def positive(text: str) -> int:
+def two_or_more(text: str) -> int:
     """Return a count of two or more."""
     if (value := int(text)) < 2:
         raise argparse.ArgumentTypeError(f"{value}, at least 2 is wanted")
@@ -186,7 +186,7 @@ def main() -> int:
     )
     parser.add_argument("--execute", type=int, default=16, help="time steps between two plans (16)")
     parser.add_argument(
-        "--strip", type=positive, default=0, metavar="N", help="N moments side by side, a still picture"
+        "--strip", type=two_or_more, default=0, metavar="N", help="N moments side by side, a still picture"
     )
     parser.add_argument("--costs", type=Path, help="file to write the cost over time to")
     parser.add_argument("--quality", type=int, default=70, help="of the file, 0 to 100 (70)")
