@@ -25,6 +25,15 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
 // Adds the derivative of -h y' B a+ for the damping of dofs to qvel_bar.
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
+// ---- integrate_rk4.c ----
+
+// Computes the rates (nv) of the coordinates about the start of a step, for velocity v at displacement dt * last.
+SN_FUNC void sn_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate, const sn_real *v, const sn_real *last,
+                           sn_real dt);
+// Runs its adjoint: adds what bar (nv), that of the rates, gives to v_bar and last_bar (nv).
+SN_FUNC void sn_stage_rate_vjp(const SnModel *m, SnLane *lane, const sn_real *v, const sn_real *last, sn_real dt,
+                               const sn_bar *bar, sn_bar *v_bar, sn_bar *last_bar);
+
 // ---- integrate_implicit.c, integrate_rk4.c ----
 
 // Computes int_qacc of implicitfast, and all that it is made of.

@@ -21,10 +21,9 @@ SN_LOCAL void integrate_dexpinv(const sn_real *u, sn_real *w) {
   for (int k = 0; k < 3; ++k) w[k] += SN_R(0.5) * uw[k] + c * uuw[k];
 }
 
-// The rates of the coordinates about the step's start for stage velocity `v` at displacement dt * last: rk_v of a
-// stage.
-SN_LOCAL void integrate_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate, const sn_real *v, const sn_real *last,
-                                   sn_real dt) {
+#if !defined(SN_PACK)
+SN_FUNC void sn_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate, const sn_real *v, const sn_real *last,
+                           sn_real dt) {
   SN_FOR(i, m->nv) rate[i] = v[i];
   SN_SYNC(lane);
   SN_FOR(j, m->njnt) {
@@ -36,6 +35,7 @@ SN_LOCAL void integrate_stage_rate(const SnModel *m, SnLane *lane, sn_real *rate
   }
   SN_SYNC(lane);
 }
+#endif
 
 // Keeps the accelerations and activation rates of a stage.
 SN_LOCAL void integrate_keep_stage(const SnModel *m, SnWorld *w, SnLane *lane, int stage) {
@@ -81,7 +81,7 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
     const sn_real dt = integrate_reach(s) * sn_timestep(m, w);
     integrate_set_stage(m, w, lane, s - 1, dt);
     sn_forward(m, w, lane);
-    integrate_stage_rate(m, lane, w->rk_v + s * nv, w->qvel, w->rk_v + (s - 1) * nv, dt);
+    sn_stage_rate(m, lane, w->rk_v + s * nv, w->qvel, w->rk_v + (s - 1) * nv, dt);
     integrate_keep_stage(m, w, lane, s);
   }
   SN_FOR(i, nv) {
@@ -121,21 +121,18 @@ SN_LOCAL void integrate_dexpinv_vjp(const sn_real *u, const sn_real *w, sn_bar *
   sn_right_jacobian_inverse_transpose(x, u);
 }
 
-// Adjoint of integrate_stage_rate: rk_v_bar of stage s -> x += bar of the stage's velocity, rk_v_bar of stage s - 1.
-SN_LOCAL void integrate_stage_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int s,
-                                       sn_real dt, sn_bar *x) {
-  const sn_bar *bar = a->rk_v_bar + s * m->nv;
-  const sn_real *last = w->rk_v + (s - 1) * m->nv;
+SN_FUNC void sn_stage_rate_vjp(const SnModel *m, SnLane *lane, const sn_real *v, const sn_real *last, sn_real dt,
+                               const sn_bar *bar, sn_bar *v_bar, sn_bar *last_bar) {
   SN_FOR(j, m->njnt) {
     const int type = m->jnt_type[j], first = m->jnt_dofadr[j];
     const int turn = type == SN_JNT_BALL ? first : (type == SN_JNT_FREE ? first + 3 : -1);
-    for (int i = first; i < (turn == first ? first : first + (turn < 0 ? 1 : 3)); ++i) x[i] += bar[i];
+    for (int i = first; i < (turn == first ? first : first + (turn < 0 ? 1 : 3)); ++i) v_bar[i] += bar[i];
     if (turn < 0) continue;
     const sn_real u[3] = {dt * last[turn], dt * last[turn + 1], dt * last[turn + 2]};
-    sn_bar v_bar[3] = {bar[turn], bar[turn + 1], bar[turn + 2]}, u_bar[3] = {0};
-    integrate_dexpinv_vjp(u, w->qvel + turn, v_bar, u_bar);
-    sn_addto3(x + turn, v_bar);
-    sn_addtoscl3(a->rk_v_bar + (s - 1) * m->nv + turn, u_bar, dt);
+    sn_bar x[3] = {bar[turn], bar[turn + 1], bar[turn + 2]}, u_bar[3] = {0};
+    integrate_dexpinv_vjp(u, v + turn, x, u_bar);
+    sn_addto3(v_bar + turn, x);
+    sn_addtoscl3(last_bar + turn, u_bar, dt);
   }
   SN_SYNC(lane);
 }
@@ -179,7 +176,8 @@ SN_LOCAL void integrate_stage_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
   integrate_take_stage(m, a, lane, s);
   sn_forward_vjp(m, w, a, lane);
   sn_position_vjp(m, w, a, lane);
-  integrate_stage_rate_vjp(m, w, a, lane, s, dt, a->qvel_bar);
+  sn_stage_rate_vjp(m, lane, w->qvel, w->rk_v + (s - 1) * nv, dt, a->rk_v_bar + s * nv, a->qvel_bar,
+                    a->rk_v_bar + (s - 1) * nv);
   sn_integrate_pos_vjp(m, lane, w->rk_v + (s - 1) * nv, dt, a->qpos_bar, a->rk_qpos_bar, a->rk_v_bar + (s - 1) * nv);
   SN_FOR(i, nv) {
     a->rk_qvel_bar[i] += a->qvel_bar[i];

@@ -1,0 +1,116 @@
+// Integration over a whole horizon by explicit Runge-Kutta methods with chosen step sizes, and its discrete adjoint.
+//
+// The state y = (qpos, qvel, act) moves by y' = (qvel, qacc, act_dot) with what sn_forward computes, so without the
+// implicit damping of Euler's method. Activations keep to their ranges at the ends of steps. Stages that read the
+// model's time step (refsafe, actearly) go on with it. Positions move on the group: stage j of a step stands at
+// q (+) xi_j from its start, as in integrate_rk4.c.
+//
+// Step sizes follow a PID controller (G. Soderlind, Digital filters in adaptive time-stepping, ACM TOMS 29, 2003). The
+// error of a step is the root mean square of e / (atol + rtol max(|y|, |y+|)) over qpos, the velocity integrated in
+// this step, qvel and act. The first step is chosen as in Hairer, Norsett, Wanner, Solving ODEs I, section II.4.
+//
+// A step ends at each knot of the controls, where they jump or bend. A contact that is stiff and rests costs steps for
+// as long as it rests: of explicit methods each is as long as stability allows. max_steps bounds them.
+//
+// A run is a loop of the host, on one lane, over the stages that devices share. It owns its memory, all of it reserved
+// by sn_horizon_create.
+#ifndef SINEW_PHYSICS_STEP_HORIZON_H_
+#define SINEW_PHYSICS_STEP_HORIZON_H_
+
+#include "physics/step/tableau.h"
+#include "physics/world/adjoint.h"
+
+// Says how to integrate. sn_horizon_defaults sets all of it.
+typedef struct SnHorizonSettings {
+  int method;             // SnRkMethod
+  sn_real rtol, atol;     // relative and absolute tolerance, > 0
+  sn_real fixed_step;     // > 0: step of this size and control no error [s]
+  sn_real first_step;     // [s]; 0: chosen
+  sn_real smallest_step;  // [s]; 0: what rounding of the time leaves
+  sn_real largest_step;   // [s]; 0: the horizon
+  sn_real p, i, d;        // gains of the controller
+  sn_real safety;         // times the size that the controller proposes, (0, 1]
+  sn_real shrink, grow;   // least (0 to 1) and largest (1 and more) factor from a step to the next
+  int max_steps;          // most steps, rejected ones included
+  int keep;               // accepted steps that can be kept for sn_horizon_vjp; 0: none
+  bool linear;            // controls go linearly between knots; else each holds until the next
+  bool stop_at_outputs;   // steps end at output times; else outputs are interpolated
+} SnHorizonSettings;
+
+// Says what to integrate. Times count from the start of the run [s].
+typedef struct SnHorizonInput {
+  sn_real duration;          // > 0
+  int nknot;                 // 0: the controls of the world, held
+  const sn_real *knot_time;  // (nknot) ascending; before the first knot and behind the last one their values hold
+  const sn_real *knot;       // (nknot, nu)
+  int nout;
+  const sn_real *out_time;  // (nout) ascending, 0 to duration
+} SnHorizonInput;
+
+// Takes the states at the output times. Any array may be NULL.
+typedef struct SnHorizonOutput {
+  sn_real *qpos, *qvel, *act;  // (nout, nq), (nout, nv), (nout, na)
+} SnHorizonOutput;
+
+// Gives the bars of the outputs, and takes those of what the run started from. Any array may be NULL.
+typedef struct SnHorizonBars {
+  const sn_real *out_qpos, *out_qvel, *out_act;  // (nout, nv) tangents, (nout, nv), (nout, na)
+  sn_real *qpos, *qvel, *act;                    // (nv), (nv), (na)
+  sn_real *knot;                                 // (nknot, nu); without knots (nu), of the controls
+  sn_real *mocap;                                // (nmocap, 6)
+} SnHorizonBars;
+
+// Says how a run ended. sn_horizon_status_text has the words.
+typedef enum SnHorizonStatus {
+  SN_HORIZON_DONE,
+  SN_HORIZON_STEPS,     // max_steps do not suffice
+  SN_HORIZON_SMALLEST,  // the error asks for a step below the smallest one
+  SN_HORIZON_BAD,       // a state or an acceleration is NaN or beyond SN_MAXVAL at any size of the step
+  SN_HORIZON_KEEP,      // more steps than can be kept
+  SN_HORIZON_STATUSES
+} SnHorizonStatus;
+
+typedef struct SnHorizonScratch SnHorizonScratch;
+
+// Holds a run. Set the state, controls and mocap poses of `world` before one; after it, the world is where the run
+// ended.
+typedef struct SnHorizon {
+  SnModel model;  // the caller's, whose arrays it shares, with options of the solver for this run
+  SnWorld world;
+  SnLane lane;
+  SnHorizonSettings settings;
+  sn_real reached;         // time that the last run reached [s]
+  int accepted, rejected;  // steps of the last run
+  int evaluations;         // how often the dynamics were evaluated
+  SnHorizonScratch *scratch;
+} SnHorizon;
+
+// Returns the defaults: Tsit5, tolerances 1e-5, P 0.2, I 0.4, D 0, safety 0.9, factors 0.2 to 10, 100000 steps.
+SnHorizonSettings sn_horizon_defaults(void);
+
+// Makes a run of a model, which must stay and keep its options. The caller frees it with sn_horizon_free. Returns NULL
+// and sets err on failure: SN_ERR_ARGUMENT, SN_ERR_MEMORY.
+SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err);
+// Frees a run; NULL is allowed.
+void sn_horizon_free(SnHorizon *h);
+
+// Integrates from the state of the world. Returns SN_ERR_ARGUMENT and sets err when the input is not as it should be;
+// else *status says how the run ended. Outputs that were not reached are left alone.
+SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, SnHorizonStatus *status,
+                      SnError *err);
+
+// Runs the adjoint of the last run, which is done and was kept, with its sizes of steps constant. `in` is that run's.
+// Leaves out that the moment of a jump moves: a row that begins to act has an impedance of 1e-4 at once.
+// cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. Changes the world. Returns
+// SN_ERR_STATE and sets err where there is no such run.
+SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
+                      SnError *err);
+
+// Returns the words for a status.
+const char *sn_horizon_status_text(SnHorizonStatus status);
+
+// Returns start, size and state of kept step k: time [s], size [s], and qpos, qvel, act where not NULL.
+void sn_horizon_step(const SnHorizon *h, int k, sn_real time[2], const sn_real **qpos, const sn_real **qvel,
+                     const sn_real **act);
+
+#endif

@@ -1,0 +1,259 @@
+// The discrete adjoint of a run: with fixed steps it is the derivative of what the run computes, so that differences of
+// runs agree; with chosen steps it is that of the motion itself, to the tolerance.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/step/horizon.h"
+#include "physics/step/step.h"
+#include "tests/support/small_models.h"
+#include "tests/support/step_fixture.h"
+
+enum { KNOTS = 3, OUTS = 3, MOST = 400 };
+
+// A run of a model: its start, its inputs, weights of its outputs; then the gradient.
+typedef struct Case {
+  SnOracle o;
+  SnHorizon *h;
+  SnHorizonInput in;
+  sn_real knot_time[KNOTS], out_time[OUTS], knot[MOST];
+  sn_real qpos[MOST], qvel[MOST], act[MOST];              // the start
+  sn_real out_qpos[MOST], out_qvel[MOST], out_act[MOST];  // the weights
+  sn_real g_qpos[MOST], g_qvel[MOST], g_act[MOST], g_knot[MOST];
+} Case;
+
+static void draw(SnOracle *o, sn_real *x, int n, double size) {
+  assert_true(n <= MOST);
+  for (int i = 0; i < n; ++i) x[i] = (sn_real)(size * sn_oracle_uniform(o));
+}
+
+static void begin(Case *c, const SnHorizonSettings *s, double duration) {
+  const SnModel *m = c->o.m;
+  SnError err = {0};
+  if (!(c->h = sn_horizon_create(m, s, &err))) fail_msg("%s", err.text);
+  for (int k = 0; k < KNOTS; ++k) c->knot_time[k] = (sn_real)(duration * (0.35 * k + 0.1));
+  for (int k = 0; k < OUTS; ++k) c->out_time[k] = (sn_real)(duration * (0.5 * k));
+  c->in = (SnHorizonInput){.duration = (sn_real)duration,
+                           .nknot = KNOTS,
+                           .knot_time = c->knot_time,
+                           .knot = c->knot,
+                           .nout = OUTS,
+                           .out_time = c->out_time};
+  draw(&c->o, c->knot, KNOTS * m->nu, 0.5);
+  draw(&c->o, c->out_qpos, OUTS * m->nv, 1);
+  draw(&c->o, c->out_qvel, OUTS * m->nv, 0.1);
+  draw(&c->o, c->out_act, OUTS * m->na, 1);
+  for (int i = 0; i < m->nq; ++i) c->qpos[i] = (sn_real)c->o.d->qpos[i];
+  for (int i = 0; i < m->nv; ++i) c->qvel[i] = (sn_real)c->o.d->qvel[i];
+  for (int i = 0; i < m->na; ++i) c->act[i] = (sn_real)(0.5 + 0.3 * sn_oracle_uniform(&c->o));
+}
+
+// Runs from the start moved by eps times a direction (2 nv + na + KNOTS nu). outputs: KNOTS states, as positions,
+// velocities and activations one after the other.
+static void run(Case *c, const double *direction, double eps, sn_real *qpos, sn_real *qvel, sn_real *act) {
+  const SnModel *m = c->o.m;
+  SnWorld *w = &c->h->world;
+  const SnHorizonOutput out = {.qpos = qpos, .qvel = qvel, .act = act};
+  sn_real tangent[MOST], knot[MOST];
+  SnHorizonStatus status;
+  SnError err = {0};
+  const double *d = direction;
+  memcpy(w->qpos, c->qpos, sizeof *w->qpos * (size_t)m->nq);
+  memcpy(knot, c->knot, sizeof knot);
+  for (int i = 0; i < m->nv; ++i) tangent[i] = (sn_real)(d ? *d++ : 0);
+  sn_integrate_pos(m, &c->h->lane, w->qpos, tangent, (sn_real)eps);
+  for (int i = 0; i < m->nv; ++i) w->qvel[i] = c->qvel[i] + (sn_real)(d ? eps * *d++ : 0);
+  for (int i = 0; i < m->na; ++i) w->act[i] = c->act[i] + (sn_real)(d ? eps * *d++ : 0);
+  for (int i = 0; i < c->in.nknot * m->nu; ++i) knot[i] += (sn_real)(d ? eps * *d++ : 0);
+  SnHorizonInput in = c->in;
+  in.knot = knot;
+  memset(w->qacc_warmstart, 0, sizeof *w->qacc_warmstart * (size_t)m->nv);
+  if (sn_horizon_run(c->h, &in, &out, &status, &err) != SN_OK) fail_msg("%s", err.text);
+  if (status != SN_HORIZON_DONE) fail_msg("%s", sn_horizon_status_text(status));
+}
+
+// The central difference of the weighted outputs along a direction.
+static double difference(Case *c, const double *direction, double eps) {
+  static sn_real qpos[2][MOST], qvel[2][MOST], act[2][MOST], tangent[MOST];
+  const SnModel *m = c->o.m;
+  double sum = 0;
+  for (int k = 0; k < 2; ++k) run(c, direction, k ? eps : -eps, qpos[k], qvel[k], act[k]);
+  for (int k = 0; k < OUTS; ++k) {
+    sn_difference_pos(m, &c->h->lane, qpos[0] + k * m->nq, qpos[1] + k * m->nq, tangent);
+    for (int i = 0; i < m->nv; ++i) sum += (double)(c->out_qpos[k * m->nv + i] * tangent[i]);
+  }
+  for (int i = 0; i < OUTS * m->nv; ++i) sum += (double)(c->out_qvel[i] * (qvel[1][i] - qvel[0][i]));
+  for (int i = 0; i < OUTS * m->na; ++i) sum += (double)(c->out_act[i] * (act[1][i] - act[0][i]));
+  return sum / (2 * eps);
+}
+
+static void gradient(Case *c, const SnCfd *cfd) {
+  SnError err = {0};
+  const SnHorizonBars bars = {.out_qpos = c->out_qpos,
+                              .out_qvel = c->out_qvel,
+                              .out_act = c->out_act,
+                              .qpos = c->g_qpos,
+                              .qvel = c->g_qvel,
+                              .act = c->g_act,
+                              .knot = c->g_knot};
+  run(c, NULL, 0, NULL, NULL, NULL);
+  if (sn_horizon_vjp(c->h, &c->in, cfd, &bars, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static double along(const Case *c, const double *d) {
+  const SnModel *m = c->o.m;
+  double sum = 0;
+  for (int i = 0; i < m->nv; ++i) sum += (double)c->g_qpos[i] * *d++;
+  for (int i = 0; i < m->nv; ++i) sum += (double)c->g_qvel[i] * *d++;
+  for (int i = 0; i < m->na; ++i) sum += (double)c->g_act[i] * *d++;
+  for (int i = 0; i < KNOTS * m->nu; ++i) sum += (double)c->g_knot[i] * *d++;
+  return sum;
+}
+
+// Differences along random directions, where two steps of the difference agree; returns how many could be compared.
+static int compare(Case *c, const char *name, int draws) {
+  const SnModel *m = c->o.m;
+  double direction[4 * MOST];
+  int compared = 0;
+  gradient(c, NULL);
+  for (int k = 0; k < draws; ++k) {
+    for (int i = 0; i < 2 * m->nv + m->na + KNOTS * m->nu; ++i) direction[i] = sn_oracle_uniform(&c->o);
+    const double d = difference(c, direction, 1e-6), fine = difference(c, direction, 3e-7), g = along(c, direction);
+    if (!isfinite(g)) fail_msg("%s: the gradient is %g", name, g);
+    if (fabs(d - fine) > 1e-6 * (fabs(d) + 1e-2)) continue;
+    if (fabs(g - d) > 1e-5 * (fabs(d) + 1e-1)) fail_msg("%s: gradient %.10g, difference %.10g", name, g, d);
+    ++compared;
+  }
+  return compared;
+}
+
+static void fixed_steps(void **state) {
+  (void)state;
+  static const int method[] = {SN_RK_EULER, SN_RK_BOSH3, SN_RK_RK4, SN_RK_TSIT5, SN_RK_DOPRI8};
+  sn_needs_doubles();
+  int compared = 0, draws = 0;
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i)
+    for (int k = 0; k < 5; ++k) {
+      static Case c;
+      SnHorizonSettings s = sn_horizon_defaults();
+      s.method = method[k];
+      s.fixed_step = SN_R(1.3e-3);
+      s.keep = 100;
+      s.linear = k % 2;
+      s.stop_at_outputs = k % 3 == 0;
+      if (i < SN_SMALL_MODELS)
+        sn_step_model(&c.o, i);
+      else
+        sn_oracle_load_string(&c.o, sn_branching_model());
+      sn_oracle_randomize(&c.o, 1);
+      begin(&c, &s, 0.012);
+      compared += compare(&c, sn_tableau(method[k])->name, 4);
+      draws += 4;
+      sn_horizon_free(c.h);
+      sn_oracle_free(&c.o);
+    }
+  print_message("%d of %d differences could be compared\n", compared, draws);
+  assert_true(2 * compared > draws);
+}
+
+static const char *cube_file(void) { return SN_TEST_SOURCE_DIR "/../physics/models/cube_toss.xml"; }
+
+static void toss(Case *c, double fall) {
+  mj_resetData(c->o.mj, c->o.d);
+  c->o.d->qpos[2] = 0.2;
+  c->o.d->qvel[1] = -0.1;
+  c->o.d->qvel[2] = fall;
+}
+
+// Weighs coordinate i of the position at the end alone.
+static void weigh_end(Case *c, int i) {
+  memset(c->out_qpos, 0, sizeof c->out_qpos);
+  memset(c->out_qvel, 0, sizeof c->out_qvel);
+  c->out_qpos[(OUTS - 1) * c->o.m->nv + i] = 1;
+}
+
+// The cube's end after 1 s, and the slope of it by the fall that it starts with, with chosen steps. A contact begins
+// with a small force at once (an impedance of 1e-4): that its time moves is not in the derivative at constant sizes of
+// steps.
+static void chosen_steps(void **state) {
+  (void)state;
+  static Case c;
+  sn_needs_doubles();
+  sn_oracle_load_file(&c.o, cube_file());
+  for (int k = 0; k < 2; ++k) {
+    static const double fall[] = {-2, -2.13};
+    double direction[12] = {0};
+    SnHorizonSettings s = sn_horizon_defaults();
+    s.rtol = s.atol = SN_R(1e-12);
+    s.max_steps = 1000000;
+    s.keep = 100000;
+    toss(&c, fall[k]);
+    begin(&c, &s, 1);
+    weigh_end(&c, 1);
+    direction[6 + 2] = 1;
+    const double slope = difference(&c, direction, 1e-4);
+    sn_horizon_free(c.h);
+    s.rtol = s.atol = SN_R(1e-10);
+    begin(&c, &s, 1);
+    weigh_end(&c, 1);
+    gradient(&c, NULL);
+    print_message("fall %g: slope %.8g, of differences %.8g, %d steps\n", fall[k], (double)c.g_qvel[2], slope,
+                  c.h->accepted);
+    assert_true(fabs((double)c.g_qvel[2] - slope) < 6e-3 * fabs(slope));
+    sn_horizon_free(c.h);
+  }
+  sn_oracle_free(&c.o);
+}
+
+// A ball that never touches the floor has the slope of free flight; contacts from distance on the way back give it
+// another one, and leave the run alone. With contacts from distance in the run, differences agree.
+static void from_distance(void **state) {
+  (void)state;
+  static Case c;
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.05), 1, 1, 4}, .width = SN_R(0.05)};
+  SnHorizonSettings s = sn_horizon_defaults();
+  sn_needs_doubles();
+  sn_oracle_load_string(&c.o,
+                        "<mujoco><option gravity='0 0 -2'/><worldbody><geom type='plane' size='5 5 .1'/>"
+                        "<body pos='0 0 .3'><freejoint/><geom size='.1'/></body></worldbody></mujoco>");
+  s.fixed_step = SN_R(2e-3);
+  s.keep = 1000;
+  begin(&c, &s, 0.1);
+  weigh_end(&c, 2);
+  gradient(&c, NULL);
+  assert_true(fabs((double)c.g_qvel[2] - 0.1) < 1e-9);
+  gradient(&c, &cfd);
+  assert_true(fabs((double)c.g_qvel[2] - 0.1) > 1e-6);
+  assert_int_equal(c.h->world.cfd->on, 0);
+  *c.h->world.cfd = cfd;
+  assert_int_equal(compare(&c, "contacts from distance", 4), 4);
+  sn_horizon_free(c.h);
+  sn_oracle_free(&c.o);
+}
+
+static void refused(void **state) {
+  (void)state;
+  static Case c;
+  sn_oracle_load_file(&c.o, cube_file());
+  for (int k = 0; k < 2; ++k) {
+    SnHorizonSettings s = sn_horizon_defaults();
+    const SnHorizonBars bars = {0};
+    SnError err = {0};
+    s.keep = k;
+    begin(&c, &s, 1);
+    assert_int_equal(sn_horizon_vjp(c.h, &c.in, NULL, &bars, &err), SN_ERR_STATE);
+    assert_non_null(strstr(err.text, k ? "there is no run that is done" : "keep is 0"));
+    sn_horizon_free(c.h);
+  }
+  sn_oracle_free(&c.o);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(fixed_steps),
+      cmocka_unit_test(chosen_steps),
+      cmocka_unit_test(from_distance),
+      cmocka_unit_test(refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
