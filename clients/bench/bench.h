@@ -25,5 +25,6 @@ int mode_gradient(int argc, char **argv);
 int mode_refine(int argc, char **argv);
 int mode_memory(int argc, char **argv);
 int mode_sweep(int argc, char **argv);
+int mode_integrate(int argc, char **argv);
 
 #endif

@@ -18,6 +18,8 @@ static const struct {
     {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", mode_refine},
     {"memory", "resident memory of many worlds, ours and MuJoCo's", mode_memory},
     {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without", mode_sweep},
+    {"integrate", "a tossed body by chosen steps: time and error of value and gradient over tolerances",
+     mode_integrate},
 };
 enum { MODES = sizeof modes / sizeof *modes };
 

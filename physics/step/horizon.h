@@ -100,7 +100,8 @@ SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
                       SnError *err);
 
 // Runs the adjoint of the last run, which is done and was kept, with its sizes of steps constant. `in` is that run's.
-// Leaves out that the moment of a jump moves: a row that begins to act has an impedance of 1e-4 at once.
+// Leaves out that the moment of a jump of the forces moves. A row that begins to act has an impedance of solimp[0], at
+// least 1e-4. Derivatives through contacts are good only where that is small.
 // cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. Changes the world. Returns
 // SN_ERR_STATE and sets err where there is no such run.
 SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,

@@ -193,6 +193,24 @@ assert (out["threads"], out["cfd"], out["method"]) == (1, "off", "sweep"), out
 assert (other["threads"], other["cfd"], other["method"]) == (2, "on", "products"), other
 assert abs(out["norm"] / other["norm"] - 1) < 1e-6, (out, other)  # nothing to touch: distance changes nothing
 PY
+# A ball that is tossed onto a plane by chosen steps.
+cat >ball.xml <<'XML'
+<mujoco><option gravity="0 0 -2"/><worldbody><geom type="plane" size="5 5 .1"/>
+<body><freejoint/><geom size=".05"/></body></worldbody></mujoco>
+XML
+"$BIN/sinew-bench" integrate --model ball.xml --seconds 0.5 --rounds 2 --json >integrate.json
+"$BIN/sinew-bench" integrate --model ball.xml --seconds 0.05 --method bosh3 --rounds 1 | grep -q "bosh3, 0.05 s" || fail
+[ "$("$BIN/sinew-bench" integrate --model arm.xml 2>&1 >/dev/null | grep -c "not free")" = 1 ] || fail
+[ "$("$BIN/sinew-bench" integrate --model ball.xml --method rk4 2>&1 >/dev/null | grep -c "dopri8 is wanted")" = 1 ] || fail
+python3 - <<'PY'
+import json
+out = json.load(open("integrate.json"))
+rows = out["rows"]
+assert out["method"] == "tsit5" and [round(1 / x["tolerance"]) for x in rows] == [10**k for k in range(3, 11)], out
+assert all(x["accepted"] > 0 and x["value_ms"] > 0 and x["value_and_gradient_ms"] > 0 for x in rows), out
+assert rows[-1]["accepted"] > rows[0]["accepted"] and rows[-1]["value_error"] < 1e-8, out
+assert abs(abs(rows[-1]["value"] - out["reference_value"]) - rows[-1]["value_error"]) < 1e-12, out
+PY
 # Many gradients at once by every method, and many worlds, on a backend.
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --backend cpu --items 1,3 --json >items.json
 "$BIN/sinew-bench" step --model arm.xml --steps 16 --rounds 2 --backend cpu --worlds 1,8 --json >worlds.json
