@@ -155,7 +155,7 @@ SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings
   if (h) h->scratch = x;
   if (h && x) {
     h->model = *m;
-    h->lane.n = 1;
+    h->lane = (SnLane){.n = 1, .shared = &x->lane_shared};
     h->settings = *settings;
     x->rk = sn_tableau(settings->method);
     set_options(h);

@@ -14,6 +14,7 @@ typedef struct SnKeptStep {
 
 struct SnHorizonScratch {
   void *memory;
+  SnLaneShared lane_shared;
   const SnTableau *rk;
   sn_real *record;  // (max(keep, 1), stride)
   int *segment;     // (max(keep, 1)) the knot before each step

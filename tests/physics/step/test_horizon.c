@@ -217,10 +217,13 @@ static void controls(void **state) {
   sn_oracle_free(&o);
 }
 
-static void toss(sn_real *qpos, sn_real *qvel) {
-  qpos[2] = SN_R(0.2);
-  qvel[1] = SN_R(-0.1);
-  qvel[2] = -2;
+// The start of a toss, MuJoCo's; the world takes it over.
+static void toss(SnOracle *o, SnWorld *w) {
+  o->d->qpos[2] = 0.2;
+  o->d->qvel[1] = -0.1;
+  o->d->qvel[2] = -2;
+  for (int i = 0; i < 7; ++i) w->qpos[i] = (sn_real)o->d->qpos[i];
+  for (int i = 0; i < 6; ++i) w->qvel[i] = (sn_real)o->d->qvel[i];
 }
 
 // The cube's hard contacts: the tighter the tolerance the nearer to MuJoCo's Runge-Kutta method of small steps.
@@ -232,7 +235,7 @@ static void cube(void **state) {
   o.mj->opt.integrator = mjINT_RK4;
   o.mj->opt.timestep = 2e-5;
   mj_resetData(o.mj, o.d);
-  toss(o.d->qpos, o.d->qvel);
+  toss(&o, &o.w);
   for (int k = 0; k < 50000; ++k) mj_step(o.mj, o.d);
   for (int k = 0; k < 3; ++k) {
     static const double tolerance[] = {1e-5, 1e-7, 1e-9}, most[] = {2e-2, 2e-4, 2e-5};
@@ -240,7 +243,8 @@ static void cube(void **state) {
     s.rtol = s.atol = (sn_real)tolerance[k];
     SnHorizon *h = make(o.m, &s);
     const SnHorizonInput in = {.duration = 1};
-    toss(h->world.qpos, h->world.qvel);
+    memcpy(h->world.qpos, o.w.qpos, 7 * sizeof *o.w.qpos);
+    memcpy(h->world.qvel, o.w.qvel, 6 * sizeof *o.w.qvel);
     go(h, &in, NULL);
     double error = 0;
     for (int i = 0; i < o.m->nq; ++i) error = sn_larger(error, fabs((double)h->world.qpos[i] - o.d->qpos[i]));
@@ -346,7 +350,7 @@ static void limits(void **state) {
     if (k == 2) s.keep = 5;
     SnHorizon *h = make(o.m, &s);
     const SnHorizonInput in = {.duration = 1};
-    toss(h->world.qpos, h->world.qvel);
+    toss(&o, &h->world);
     if (k == 3) h->world.qvel[0] = (sn_real)NAN;
     assert_int_equal(sn_horizon_run(h, &in, NULL, &status, &err), SN_OK);
     assert_int_equal(status, wanted[k]);
