@@ -1,6 +1,6 @@
 // One closed loop in one process, as a user of the public header has it: our planner, and MuJoCo as the body. It runs
-// in lockstep or with a latency that is simulated. mode_mpc.c makes one run, mode_compare.c many of them, planners side
-// by side.
+// in lockstep or with a latency that is simulated. mode_mpc.c makes one run, mode_compare.c (compare_*.c) many of them,
+// planners side by side.
 //   closed_loop.c         runs it
 //   loop_plans.c          plans that are asked for and come into force later
 //   closed_loop_report.c  the report

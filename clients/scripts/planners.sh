@@ -15,9 +15,9 @@
 # models were not fetched are left out. Ten minutes on two idle cores, with --robots half an hour. Timed plans depend on the
 # machine and its load.
 #
-# --processor: in place of so many seconds a plan each planner has the iterations that take as much processor time, of all
-# threads together, as a plan of the task's own planner with its own settings; that is measured first, and kept in
-# FOLDER/TASK-SECONDS-STEPS.iterations. Such runs depend on their seeds alone, whatever else the machine does.
+# --processor: in place of so many seconds a plan each planner has the iterations or candidates that take as much processor
+# time, of all threads together, as a plan of the task's own planner with its own settings (sinew-bench compare --processor).
+# That is measured first and kept with the runs, which depend on their seeds alone, whatever else the machine does.
 #
 # Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), python3, and
 # gnuplot for the pictures.
@@ -79,11 +79,7 @@ rows=$folder/rows.txt
 
 # Writes table.md from the rows that there are, and table.csv from all lines of JSON.
 write_tables() {
-  {
-    echo "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | ms a plan | processor ms a plan |"
-    echo "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    cat "$rows"
-  } >"$folder/table.md"
+  { head -2 "$rows"; grep -vE '^[|] (task|---) ' "$rows" || true; } >"$folder/table.md"
   python3 - "$folder" >"$folder/table.csv" <<'END'
 import csv, json, pathlib, sys
 
@@ -99,59 +95,16 @@ for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):
 END
 }
 
-# iterations_of TASK SECONDS EXECUTE: a line "PLANNER ITERATIONS" for each planner, see --processor.
-iterations_of() {
-  local planner
-  for planner in "" sampling adam ilqg lbfgs mppi cem hybrid; do
-    echo "${planner:-own} $("$bench" mpc --task "$1" ${planner:+--planner "$planner"} --execute "$3" --json --quiet \
-      --seconds "$(awk "BEGIN { print 0.1 * $2 }")" 2>"$folder/errors.txt")" || return 1
-  done | python3 -c '
-import json, sys
-for line in sys.stdin:
-    planner, _, text = line.partition(" ")
-    run = json.loads(text)
-    if planner == "own":
-        own, time = run["settings"]["planner"], run["cpu_ms_per_plan"]
-        continue
-    done = run["iterations"]
-    if planner == "hybrid":  # its settings count rounds, each of one iteration of sampling and some of Adam
-        done /= 1 + run["settings"]["hybrid_gradients"]
-    print(planner, max(1, round(done if planner == own else time * done / run["cpu_ms_per_plan"])))'
-}
-
-# compare TASK NAME ARGUMENTS: the runs of a task that are not done, and their rows. Fails where the model was not fetched.
+# compare TASK NAME ARGUMENTS: the runs of a task that are not done, and their rows. Leaves out what was not fetched.
 compare() {
   local task=$1 name=$2 progress=--quiet
   shift 2
   [ -t 2 ] && progress=""
-  if ! "$bench" compare --task "$task" --planners --seeds "$seeds" --markdown --out "$folder/$name.jsonl" $progress "$@" \
-    2>&1 >>"$rows" | tee "$folder/errors.txt" >&2; then
+  if ! "$bench" compare --task "$task" --planners --seeds "$seeds" ${only:+--only "$only"} --equal time --markdown \
+    --out "$folder/$name.jsonl" --picture "$folder/$name.png" $progress "$@" 2>&1 >>"$rows" | tee "$folder/errors.txt" >&2; then
     grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
     echo "planners.sh: $task is left out" >&2
-    return 1
   fi
-}
-
-# by_processor TASK NAME SECONDS EXECUTE: one planner after the other, each with its iterations.
-by_processor() {
-  local planner iterations setting kept=$folder/$2-$3-$4.iterations
-  if [ ! -s "$kept" ]; then
-    if ! iterations_of "$1" "$3" "$4" >"$folder/new.txt"; then
-      cat "$folder/errors.txt" >&2
-      grep -q "model .* is in none of" "$folder/errors.txt" || exit 1
-      echo "planners.sh: $1 is left out" >&2
-      return 0
-    fi
-    mv "$folder/new.txt" "$kept"
-  fi
-  while read -r planner iterations; do
-    [ -z "$only" ] || [[ ,$only, == *,$planner,* ]] || continue
-    case $planner in adam | ilqg | lbfgs) setting=${planner}_iterations ;; *) setting=iterations ;; esac
-    compare "$1" "$2" --only "$planner" --equal steps --seconds "$3" --execute "$4" --set "$setting=$iterations" \
-      --picture "$folder/new.png" || return 0
-    write_tables
-  done <"$kept"
-  rm -f "$folder/new.png"
 }
 
 n=0 count=$(grep -c . <<<"$tasks") began=$SECONDS
@@ -161,12 +114,9 @@ while read -r task seconds plan execute; do
   [ "$quick" = 1 ] || echo "planners.sh: $task, task $n of $count, after $((SECONDS - began)) s" >&2
   name=${task##*/}
   name=${name%.yaml}
-  if [ "$processor" = 1 ]; then
-    by_processor "$task" "$name" "$seconds" "$execute"
-  else
-    compare "$task" "$name" ${only:+--only "$only"} --equal time --plan-seconds "$plan" --seconds "$seconds" \
-      --execute "$execute" --picture "$folder/$name.png" || true
-  fi
+  equal=(--plan-seconds "$plan")
+  [ "$processor" = 0 ] || equal=(--processor)
+  compare "$task" "$name" --seconds "$seconds" --execute "$execute" "${equal[@]}"
   write_tables
 done <<<"$tasks"
 rm -f "$folder/errors.txt" "$rows"

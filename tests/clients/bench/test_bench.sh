@@ -160,11 +160,11 @@ if command -v gnuplot >/dev/null; then [ -s c.png ]; else echo "skipped: the pic
 # All planners that there are, at equal time alone: a row each in Markdown. Those of a script over several tasks.
 compare() { "$BIN/sinew-bench" compare --task cart_pole --planners --seeds 1 --seconds 0.1 --execute 2 --equal time --out p.jsonl --picture p.png --quiet --markdown "$@" 2>err; }
 if compare >rows; then exit 1; fi
-grep -q "plan-seconds is needed" err
+grep -q "plan-seconds or --processor is needed" err
 compare --plan-seconds 0.002 >rows
 choices=$("$BIN/sinew-bench" compare --task cart_pole --planners --only guess --quiet 2>&1 | sed 's/.*none of //; s/, / /g' || true)
 for planner in $choices; do grep -q "^| .cart_pole. | $planner | [01]/1 | [0-9.]* | " rows; done
-[ "$(wc -l <rows)" = "$(wc -w <<<"$choices")" ] && grep -q " adam" <<<" $choices" || fail
+[ "$(wc -l <rows)" = "$(($(wc -w <<<"$choices") + 2))" ] && grep -q " adam" <<<" $choices" || fail
 # Cells of another time for a plan, and those of a planner with settings of its own under the same name, are not these.
 compare --plan-seconds 0.003 --only adam >rows
 "$BIN/sinew-bench" compare --task cart_pole --only adam --seeds 1 --seconds 0.1 --execute 2 --equal time --plan-seconds 0.003 \
@@ -172,13 +172,22 @@ compare --plan-seconds 0.003 --only adam >rows
 [ "$(grep -c '"cell":"adam"' p.jsonl)" = 3 ] && [ "$(grep -c '"own":"planner=adam cfd=none"' p.jsonl)" = 1 ] || fail
 SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --quick "$PWD/planners" >rows
 [ "$(grep -c '^| .cart_pole. | ' rows)" = 2 ] && cmp rows planners/table.md || fail
-# With iterations in place of a time its runs are those of their seeds; none is run again.
-processor() { SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --processor --only adam --seeds 1 --tasks cart_pole:0.2:1:4 "$PWD/work" 2>err; }
+# By processor time its runs are those of their seeds; none is run again, and their work stands in the file.
+processor() { SINEW_BENCH="$BIN/sinew-bench" "$SOURCE/clients/scripts/planners.sh" --processor --only adam,sampling --seeds 1 --tasks cart_pole:0.2:1:4 "$PWD/work" 2>err; }
 processor >rows && cp work/cart_pole.jsonl before && processor >again && cmp rows again && cmp before work/cart_pole.jsonl || fail
-[ "$(wc -l <work/table.csv)" = 2 ] && [ "$(wc -l <work/cart_pole-0.2-4.iterations)" = 7 ] && grep -q "^adam 16$" work/cart_pole-0.2-4.iterations || fail
-# Scripts that print rows of the program have the same head, as wide as these.
-head=$(grep -h "echo .| task" "$SOURCE"/clients/scripts/{planners,figure10}.sh | sed "s/^ *//" | sort -u)
-[ "$(wc -l <<<"$head")" = 1 ] && [ "$(awk -F "|" "{ print NF }" <<<"$head")" = "$(awk -F "|" "END { print NF }" rows)" ] || fail
+[ "$(wc -l <work/table.csv)" = 3 ] && [ "$(wc -l <rows)" = 4 ] || fail
+python3 - <<'PY'
+import json
+runs = {x["cell"]: x for x in map(json.loads, open("work/cart_pole.jsonl"))}
+assert runs["adam"]["work"] == "adam_iterations=16" and runs["adam"]["iterations"] == 16, runs["adam"]["work"]  # its own planner
+name, value = runs["sampling"]["work"].split("=")
+assert name == "candidates" and int(value) == runs["sampling"]["candidates"] > 0 and runs["sampling"]["iterations"] == 4, value
+PY
+# At equal processor time planners that differ by their candidates alone are one; a report of the file runs nothing.
+compare() { "$BIN/sinew-bench" compare --task cart_pole --seeds 1 --seconds 0.1 --execute 4 --processor --only sampling-64,sampling-256,hybrid,ilqg --out w.jsonl --picture w.png --quiet --markdown "$@" 2>err; }
+compare >rows && [ "$(wc -l <w.jsonl)" = 7 ] && [ "$(grep -c "equal time" rows)" = 3 ] || fail
+grep -q '"work":"candidates=[0-9]* hybrid_gradients=[0-9]*"' w.jsonl && grep -q '"work":"ilqg_iterations=[0-9]*"' w.jsonl || fail
+sed -i 3d w.jsonl && compare --report >again && [ "$(wc -l <w.jsonl)" = 6 ] && [ "$(wc -l <again)" = 8 ] || fail
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json
