@@ -177,14 +177,12 @@ static void catch_misses(void **state) {
   }
 }
 
-// By MuJoCo: under the plan that the task begins with the ball touches neither hand nor racket while a plan looks
-// ahead. So the cost does not depend on any control there, and its gradient is zero; that with contacts from distance
-// is not.
-static void tennis_needs_contacts_from_distance(void **state) {
-  (void)state;
+// By MuJoCo: under the plan that the task begins with nothing touches the ball while a plan looks ahead. So the cost does
+// not depend on any control there, and its gradient is zero; that with contacts from distance is not.
+static void needs_contacts_from_distance(const char *task, const char *body) {
   for (uint64_t seed = 0; seed <= 2; ++seed) {
     Fixture x;
-    if (!open_fixture(&x, "bionic_tennis", seed)) skip();
+    if (!open_fixture(&x, task, seed)) skip();
     mjModel *m = x.o.mj;
     mjData *d = x.o.d;
     const SnState *s = sn_planner_initial(x.p);
@@ -196,7 +194,7 @@ static void tennis_needs_contacts_from_distance(void **state) {
     assert_true(m->nu <= 128);
     sn_task_initial_plan(x.task, sn_planner_model(x.p), seed, ctrl);
     for (int i = 0; i < m->nu; ++i) d->ctrl[i] = (double)ctrl[i];
-    const int ball = mj_name2id(m, mjOBJ_GEOM, "ball");
+    const int ball = m->body_geomadr[mj_name2id(m, mjOBJ_BODY, body)];
     for (int k = 0; k < 256; ++k) {
       mj_step(m, d);
       for (int c = 0; c < d->ncon; ++c) assert_true(d->contact[c].geom[0] != ball && d->contact[c].geom[1] != ball);
@@ -209,11 +207,21 @@ static void tennis_needs_contacts_from_distance(void **state) {
       assert_int_equal(sn_planner_configure(x.p, &settings, &err), SN_OK);
       const SnPlanRequest r = request_of(x.p, 0);
       const SnPlan plan = plan_of(x.p, &r);
-      printf("bionic_tennis, seed %d, cfd %d: norm of the gradient %g\n", (int)seed, cfd, plan.gradient_norm);
+      printf("%s, seed %d, cfd %d: norm of the gradient %g\n", task, (int)seed, cfd, plan.gradient_norm);
       assert_true(cfd ? plan.gradient_norm > 1e-3 : plan.gradient_norm == 0);
     }
     close_fixture(&x);
   }
+}
+
+static void tennis_needs_contacts_from_distance(void **state) {
+  (void)state;
+  needs_contacts_from_distance("bionic_tennis", "ball");
+}
+
+static void catch_needs_contacts_from_distance(void **state) {
+  (void)state;
+  needs_contacts_from_distance("ball_catch_still", "ball1");
 }
 
 // The built-in arm: two joints, six muscles, moment arms of the sign that a muscle's name says.
@@ -442,6 +450,7 @@ int main(void) {
                                      cmocka_unit_test(arm_follows_on_a_grid),
                                      cmocka_unit_test(balls_on_a_grid),
                                      cmocka_unit_test(robots),
-                                     cmocka_unit_test(tennis_needs_contacts_from_distance)};
+                                     cmocka_unit_test(tennis_needs_contacts_from_distance),
+                                     cmocka_unit_test(catch_needs_contacts_from_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
