@@ -177,8 +177,8 @@ static void catch_misses(void **state) {
   }
 }
 
-// By MuJoCo: under the plan that the task begins with nothing touches the ball while a plan looks ahead. So the cost does
-// not depend on any control there, and its gradient is zero; that with contacts from distance is not.
+// By MuJoCo: under the plan that the task begins with nothing touches the ball while a plan looks ahead. So the cost
+// does not depend on any control there, and its gradient is zero; that with contacts from distance is not.
 static void needs_contacts_from_distance(const char *task, const char *body) {
   for (uint64_t seed = 0; seed <= 2; ++seed) {
     Fixture x;
