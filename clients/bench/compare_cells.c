@@ -20,21 +20,33 @@ static bool takes_part(const Compare *x, int planner) {
   return false;
 }
 
+// Whether a setting is a number of candidates.
+static bool is_candidates(const char *setting) {
+  return strncmp(setting, "candidates=", sizeof "candidates=" - 1) == 0;
+}
+
+// Whether the cells of a mode have equal processor time.
+static bool by_work(const Compare *x, int mode) { return mode == COMPARE_TIME && x->processor; }
+
+const char *compare_name(const Compare *x, int mode, int planner) {
+  const ComparePlanner *p = x->planner + planner;
+  for (int i = 0; i < COMPARE_SETTINGS && p->settings[i]; ++i)
+    if (by_work(x, mode) && is_candidates(p->settings[i])) return "sampling";
+  return p->name;
+}
+
 // Whether two planners are the same but for their number of candidates, which equal processor time decides.
 static bool same_but_for_candidates(const ComparePlanner *a, const ComparePlanner *b) {
-  static const char candidates[] = "candidates=";
   for (int i = 0; i < COMPARE_SETTINGS; ++i) {
     const char *one = a->settings[i] ? a->settings[i] : "", *other = b->settings[i] ? b->settings[i] : "";
-    const bool both =
-        strncmp(one, candidates, sizeof candidates - 1) == 0 && strncmp(other, candidates, sizeof candidates - 1) == 0;
-    if (!both && strcmp(one, other) != 0) return false;
+    if (!(is_candidates(one) && is_candidates(other)) && strcmp(one, other) != 0) return false;
   }
   return true;
 }
 
 bool compare_asks(const Compare *x, int mode, int planner) {
   if ((x->equal && strcmp(x->equal, compare_modes[mode]) != 0) || !takes_part(x, planner)) return false;
-  for (int p = 0; mode == COMPARE_TIME && x->processor && p < planner; ++p)
+  for (int p = 0; by_work(x, mode) && p < planner; ++p)
     if (takes_part(x, p) && same_but_for_candidates(x->planner + p, x->planner + planner)) return false;
   return true;
 }
@@ -59,9 +71,9 @@ const char *compare_text(const cJSON *o, const char *name) {
 // for.
 static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
   char own[COMPARE_TEXT];
-  compare_own_settings(x, planner, own);
+  compare_own_settings(x, mode, planner, own);
   if (!compare_asks(x, mode, planner) || strcmp(compare_text(o, "mode"), compare_modes[mode]) != 0 ||
-      strcmp(compare_text(o, "cell"), x->planner[planner].name) != 0 || strcmp(compare_text(o, "own"), own) != 0)
+      strcmp(compare_text(o, "cell"), compare_name(x, mode, planner)) != 0 || strcmp(compare_text(o, "own"), own) != 0)
     return false;
   if (mode == COMPARE_STEPS) return true;
   if (x->processor != cJSON_HasObjectItem(o, "work")) return false;
@@ -195,34 +207,34 @@ SinewStatus compare_add_settings(BenchTaskArgs *c, const char *settings, char te
   return SINEW_OK;
 }
 
-void compare_own_settings(const Compare *x, int planner, char text[COMPARE_TEXT]) {
+void compare_own_settings(const Compare *x, int mode, int planner, char text[COMPARE_TEXT]) {
   const ComparePlanner *own = x->planner + planner;
   text[0] = '\0';
   for (int i = 0; i < COMPARE_SETTINGS && own->settings[i]; ++i)
-    snprintf(text + strlen(text), COMPARE_TEXT - strlen(text), "%s%s", i ? " " : "", own->settings[i]);
+    if (!(by_work(x, mode) && is_candidates(own->settings[i])))
+      snprintf(text + strlen(text), COMPARE_TEXT - strlen(text), "%s%s", text[0] ? " " : "", own->settings[i]);
 }
 
 static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewError *err) {
   BenchTaskArgs c = x->c;
   char own[COMPARE_TEXT], text[COMPARE_TEXT], work[COMPARE_TEXT] = "", more[COMPARE_TEXT];
-  const bool by_work = mode == COMPARE_TIME && x->processor;
   Progress at = {x, mode, planner, seed};
   ClosedLoopResult result;
   c.seed = (uint64_t)seed + 1;
   if (mode == COMPARE_TIME && !x->processor) c.plan_seconds = compare_plan_seconds(x);
-  compare_own_settings(x, planner, own);
+  compare_own_settings(x, mode, planner, own);
   SinewStatus status = compare_add_settings(&c, own, text, err);
-  if (status == SINEW_OK && by_work) status = compare_work(x, planner, work, err);
+  if (status == SINEW_OK && by_work(x, mode)) status = compare_work(x, planner, work, err);
   if (status == SINEW_OK) status = compare_add_settings(&c, work, more, err);
   if (status == SINEW_OK) status = closed_loop_run(&c, &result, show_progress, &at, err);
   if (status != SINEW_OK) return status;
   cJSON *o = closed_loop_report(&c, &result);
   closed_loop_free(&result);
-  cJSON_AddStringToObject(o, "cell", x->planner[planner].name);
+  cJSON_AddStringToObject(o, "cell", compare_name(x, mode, planner));
   cJSON_AddStringToObject(o, "mode", compare_modes[mode]);
   cJSON_AddStringToObject(o, "set", x->set);
   cJSON_AddStringToObject(o, "own", own);
-  if (by_work) cJSON_AddStringToObject(o, "work", work);
+  if (by_work(x, mode)) cJSON_AddStringToObject(o, "work", work);
   *compare_cell(x, mode, planner, seed) = o;
   x->done++;
   write_line(x->lines, o);

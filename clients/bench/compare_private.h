@@ -61,8 +61,11 @@ SinewStatus compare_read(Compare *x, SinewError *err);
 // Runs what is asked for and not done, each cell appended to the file as it ends.
 SinewStatus compare_run(Compare *x, SinewError *err);
 
+// Returns the name of a planner in a mode. Equal processor time decides how many candidates sampling has, so all of its
+// numbers are one planner there.
+const char *compare_name(const Compare *x, int mode, int planner);
 // Writes what sets a planner apart from the task's settings, as "planner=sampling candidates=64".
-void compare_own_settings(const Compare *x, int planner, char text[COMPARE_TEXT]);
+void compare_own_settings(const Compare *x, int mode, int planner, char text[COMPARE_TEXT]);
 // Adds settings, apart by blanks, to those of a run. They lie in text from then on.
 SinewStatus compare_add_settings(BenchTaskArgs *c, const char *settings, char text[COMPARE_TEXT], SinewError *err);
 // Writes settings, as "candidates=72": with them a plan of this planner takes as much processor time as one of the

@@ -31,7 +31,7 @@ void compare_print_markdown(Compare *x) {
       char share[32];
       if (count_done(x, m, p) == 0) continue;
       count_solved(x, m, p, share);
-      printf("| `%s` | %s%s%s | %s | %.4g | %.4g:", x->c.task, x->planner[p].name, x->equal ? "" : ", equal ",
+      printf("| `%s` | %s%s%s | %s | %.4g | %.4g:", x->c.task, compare_name(x, m, p), x->equal ? "" : ", equal ",
              x->equal ? "" : compare_modes[m], share, compare_median(x, m, p, "cost_mean"),
              compare_median(x, m, p, "cost_end"));
       for (int s = 0; s < x->seeds; ++s)
@@ -55,7 +55,7 @@ void compare_print_table(Compare *x) {
       char share[32];
       if (count_done(x, m, p) == 0) continue;
       count_solved(x, m, p, share);
-      printf("%-6s %-14s %7s %12.5g %12.5g %12.2f %10.1f\n", compare_modes[m], x->planner[p].name, share,
+      printf("%-6s %-14s %7s %12.5g %12.5g %12.2f %10.1f\n", compare_modes[m], compare_name(x, m, p), share,
              compare_median(x, m, p, "cost_end"), compare_median(x, m, p, "cost_mean"),
              compare_median(x, m, p, "ms_per_plan"), compare_median(x, m, p, "iterations"));
     }
@@ -82,7 +82,8 @@ static bool write_curves(Compare *x, const char *path) {
   for (int m = 0; m < COMPARE_MODES; ++m)
     for (int p = 0; p < x->nplanner; ++p) {
       if (!is_drawn(x, p) || !has_plot(x, m)) continue;
-      const cJSON *first = *compare_cell(x, m, p, 0);
+      const cJSON *first = NULL;
+      for (int s = 0; s < x->seeds && !first; ++s) first = *compare_cell(x, m, p, s);
       const int n = first ? cJSON_GetArraySize(cJSON_GetObjectItem(first, "time")) : 0;
       fprintf(out, "# equal %s, %s\n", compare_modes[m], x->planner[p].name);
       if (n == 0) fprintf(out, "nan nan nan nan\n");  // a block without a line is none

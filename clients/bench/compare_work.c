@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/bench/compare_private.h"
 
 // What makes a plan of a planner longer. Iterations of sampling, MPPI and CEM stay, as theirs are of many candidates.
@@ -30,16 +31,17 @@ static SinewStatus run_briefly(const Compare *x, const char *settings, cJSON **r
   return SINEW_OK;
 }
 
-// Writes the work of a report's planner, multiplied by a factor. A setting of 0 stands for what was done.
+// Writes the work of a report's planner, multiplied by a factor. Of iterations those count that were done.
 static void scale(const cJSON *report, double factor, char work[COMPARE_TEXT]) {
   const cJSON *settings = cJSON_GetObjectItem(report, "settings");
   work[0] = '\0';
   for (size_t k = 0; k < sizeof works / sizeof *works; ++k) {
     if (strcmp(works[k].planner, compare_text(settings, "planner")) != 0) continue;
     for (int i = 0; i < 2 && works[k].settings[i]; ++i) {
-      double value = compare_number(settings, works[k].settings[i]);
-      if (value == 0) value = compare_number(report, "iterations");
-      snprintf(work + strlen(work), COMPARE_TEXT - strlen(work), "%s%s=%.0f", i ? " " : "", works[k].settings[i],
+      const char *name = works[k].settings[i];
+      const double value = compare_number(strstr(name, "_iterations") ? report : settings,
+                                          strstr(name, "_iterations") ? "iterations" : name);
+      snprintf(work + strlen(work), COMPARE_TEXT - strlen(work), "%s%s=%.0f", i ? " " : "", name,
                fmax(1, round(factor * value)));
     }
   }
@@ -54,13 +56,18 @@ SinewStatus compare_work(Compare *x, int planner, char work[COMPARE_TEXT], Sinew
     return SINEW_OK;
   }
   cJSON *report = NULL;
-  compare_own_settings(x, planner, own);
+  compare_own_settings(x, COMPARE_STEPS, planner, own);
   SinewStatus status = x->own ? SINEW_OK : run_briefly(x, "", &x->own, err);
   if (status == SINEW_OK) status = run_briefly(x, own, &report, err);
   if (status != SINEW_OK) return status;
   const bool same =
       cJSON_Compare(cJSON_GetObjectItem(report, "settings"), cJSON_GetObjectItem(x->own, "settings"), true);
-  scale(report, same ? 1 : compare_number(x->own, "cpu_ms_per_plan") / compare_number(report, "cpu_ms_per_plan"), work);
+  const double ratio = compare_number(x->own, "cpu_ms_per_plan") / compare_number(report, "cpu_ms_per_plan");
+  if (ratio > 0 && isfinite(ratio))
+    scale(report, same ? 1 : ratio, work);
+  else
+    status = api_fail(err, SINEW_ERR_ARGUMENT,
+                      "--processor: a tenth of --seconds %g has no plan that could be measured", x->c.seconds);
   cJSON_Delete(report);
-  return SINEW_OK;
+  return status;
 }

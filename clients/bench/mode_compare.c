@@ -126,7 +126,10 @@ static SinewStatus settle(Compare *x, SinewError *err) {
     snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p ? ", " : "", x->planner[p].name);
   }
   if (n == 0) return api_fail(err, SINEW_ERR_ARGUMENT, "--only %s names none of %s", x->only, names);
-  if (x->equal && strcmp(x->equal, "time") == 0 && !(x->plan_seconds > 0) && !x->processor)
+  if (x->processor && x->plan_seconds > 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT,
+                    "--processor and --plan-seconds: only one of them says how long a plan takes");
+  if (x->equal && strcmp(x->equal, "time") == 0 && !x->report && !(x->plan_seconds > 0) && !x->processor)
     return api_fail(err, SINEW_ERR_ARGUMENT, "--equal time: --plan-seconds or --processor is needed");
   return SINEW_OK;
 }
@@ -147,7 +150,7 @@ int mode_compare(int argc, char **argv) {
        "plan "
        "of the task's own planner, measured by short runs; such runs depend on their seeds alone",
        0},
-      {"report", KEY_REPORT, NULL, 0, "run nothing: report what the file has", 0},
+      {"report", KEY_REPORT, NULL, 0, "run nothing: report what the file has of this comparison", 0},
       {"markdown", KEY_MARKDOWN, NULL, 0, "print a table in Markdown", 0},
       {"out", KEY_OUT, "FILE", 0, "lines of JSON; a file that is there is gone on with (default sinew-compare.jsonl)",
        0},
@@ -173,6 +176,8 @@ int mode_compare(int argc, char **argv) {
   if (status == SINEW_OK) status = compare_read(&x, &err);
   if (status == SINEW_OK && x.done > 0 && !x.quiet) fprintf(stderr, "%s has %d of %d cells\n", x.out, x.done, x.total);
   if (status == SINEW_OK && !x.report) status = compare_run(&x, &err);
+  if (status == SINEW_OK && x.done == 0)
+    status = api_fail(&err, SINEW_ERR_NOT_FOUND, "%s has no cell of this comparison", x.out);
   if (status == SINEW_OK) {
     if (x.markdown)
       compare_print_markdown(&x);

@@ -14,7 +14,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 version=0.1.0 environment=${XDG_CACHE_HOME:-$HOME/.cache}/sinew/judo-0.1.0
 case "${1:-}" in --help | -h) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;; esac
-bench=$(realpath "${SINEW_BENCH:-build/release/bin/sinew-bench}")
+bench=$(realpath -m "${SINEW_BENCH:-build/release/bin/sinew-bench}")
 [ -x "$bench" ] || { echo "judo.sh: $bench is missing: cmake --preset release && cmake --build build/release" >&2; exit 1; }
 if [ ! -e "$environment/complete" ]; then
   echo "judo.sh: judo-rai $version goes to $environment" >&2

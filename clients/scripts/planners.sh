@@ -83,8 +83,8 @@ write_tables() {
   python3 - "$folder" >"$folder/table.csv" <<'END'
 import csv, json, pathlib, sys
 
-names = ["task", "cell", "seed", "success", "seconds", "execute", "plan_seconds", "cost_mean", "cost_end", "iterations", "ms_per_plan",
-         "cpu_ms_per_plan"]
+names = ["task", "cell", "mode", "work", "seed", "success", "seconds", "execute", "plan_seconds", "cost_mean", "cost_end", "iterations",
+         "candidates", "ms_per_plan", "cpu_ms_per_plan"]
 out = csv.writer(sys.stdout)
 out.writerow(["planner" if name == "cell" else name for name in names])
 for file in sorted(pathlib.Path(sys.argv[1]).glob("*.jsonl")):

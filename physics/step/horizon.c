@@ -3,8 +3,7 @@
 // A step begins at the state that is kept of it. Its stages are moved from there by weighted sums of the stages before
 // (rates of the coordinates about the start, accelerations, rates of activations). All methods are run as if their last
 // stage stood at the end of the step: where a method has none there, one more is evaluated for interpolated outputs and
-// serves as the first stage of the next step. Where controls jump or a range has stopped an activation, the next step's
-// first stage is evaluated anew.
+// serves as the first stage of the next step. Where controls jump, the next step's first stage is evaluated anew.
 #include "physics/step/horizon.h"
 
 #include <stdlib.h>
@@ -127,8 +126,8 @@ static SnCode check_settings(const SnHorizonSettings *s, SnError *err) {
   if (!rk->error && s->fixed_step == 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "horizon: method %s has no error estimate: fixed_step must be above 0 s",
                    rk->name);
-  if (!(sn_abs(s->p) + sn_abs(s->i) + sn_abs(s->d) <= 10))
-    return bad(err, "p, i or d", (double)s->i, "must be -10 to 10");
+  const sn_real gains = sn_abs(s->p) + sn_abs(s->i) + sn_abs(s->d);
+  if (!(gains <= 10)) return bad(err, "|p| + |i| + |d|", (double)gains, "must be at most 10");
   if (!(s->safety > 0 && s->safety <= 1)) return bad(err, "safety", (double)s->safety, "must be above 0 and at most 1");
   if (!(s->shrink > 0 && s->shrink <= s->safety))
     return bad(err, "shrink", (double)s->shrink, "must be above 0 and at most safety");
@@ -455,6 +454,15 @@ static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
   return true;
 }
 
+// Brings the world back to the start of a step.
+static void go_back(const SnHorizon *h, const SnKeptStep *s) {
+  const SnModel *m = &h->model;
+  const SnWorld *w = &h->world;
+  memcpy(w->qpos, s->qpos, sizeof *w->qpos * (size_t)m->nq);
+  memcpy(w->qvel, s->qvel, sizeof *w->qvel * (size_t)m->nv);
+  memcpy(w->act, s->act, sizeof *w->act * (size_t)m->na);
+}
+
 static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out) {
   Progress p;
   if (!begin_run(h, in, out, &p)) return SN_HORIZON_BAD;
@@ -464,7 +472,10 @@ static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHoriz
     sn_real t1;
     if (!p.first_known && !sn_horizon_forward(h, in, &s, p.segment, 0, 0)) return SN_HORIZON_BAD;
     const SnHorizonStatus status = accept_step(h, in, &s, &p, &t1);
-    if (status != SN_HORIZON_DONE) return status;
+    if (status != SN_HORIZON_DONE) {
+      go_back(h, &s);
+      return status;
+    }
     p.first_known = false;
     if (!write_outputs(h, in, out, &s, &p, t1)) return SN_HORIZON_BAD;
     next_step(h, in, &s, &p, t1);

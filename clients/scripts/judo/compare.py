@@ -40,7 +40,7 @@ def initial(name: str, seed: int) -> np.ndarray:
 
 def score(task: Any, states: np.ndarray, controls: np.ndarray) -> dict[str, float]:
     """Return judo's cost a step of a motion: its mean, and that over the last second."""
-    last = round(1 / task.model.opt.timestep)
+    last = min(round(1 / task.model.opt.timestep), len(states))
     sensors = np.zeros((1, len(states), task.model.nsensordata))
     mean = -task.reward(states[None], sensors, controls[None], {})[0] / len(states)
     end = -task.reward(states[None, -last:], sensors[:, -last:], controls[None, -last:], {})[0] / last
@@ -196,7 +196,7 @@ def main() -> None:
         lines.append(run)
         with out.open("a") as file:
             file.write(json.dumps(run) + "\n")
-    text = table(lines)
+    text = table([run for run in lines if run["seconds"] == args.seconds])
     (args.folder / "table.md").write_text(text)
     print(text, end="")
 

@@ -188,6 +188,11 @@ compare() { "$BIN/sinew-bench" compare --task cart_pole --seeds 1 --seconds 0.1 
 compare >rows && [ "$(wc -l <w.jsonl)" = 7 ] && [ "$(grep -c "equal time" rows)" = 3 ] || fail
 grep -q '"work":"candidates=[0-9]* hybrid_gradients=[0-9]*"' w.jsonl && grep -q '"work":"ilqg_iterations=[0-9]*"' w.jsonl || fail
 sed -i 3d w.jsonl && compare --report >again && [ "$(wc -l <w.jsonl)" = 6 ] && [ "$(wc -l <again)" = 8 ] || fail
+compare --only sampling-256 --equal time >again && [ "$(wc -l <w.jsonl)" = 6 ] && grep -q "| sampling | " again || fail  # sampling-64's
+if compare --seconds 0.2 --report >again; then fail; fi
+grep -q "no cell of this comparison" err
+if compare --seconds 0.02 >again; then fail; fi
+grep -q "a tenth of --seconds 0.02 has no plan" err
 
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --json >gradient.json
 "$BIN/sinew-bench" gradient --model arm.xml --steps 16 --rounds 3 --cfd on --method products --threads 2 --json >other.json

@@ -357,6 +357,14 @@ static void limits(void **state) {
     assert_true(h->reached < in.duration && strlen(sn_horizon_status_text(status)) > 8);
     assert_true(k != 0 || h->accepted + h->rejected == 10);
     assert_true(k != 2 || h->accepted == 5);
+    const sn_real *qpos, *qvel;
+    sn_real time[2];
+    if (k < 2) {
+      sn_horizon_step(h, 0, time, &qpos, &qvel, NULL);  // nothing is kept: the step that was not finished
+      assert_true(time[0] == h->reached);
+      for (int i = 0; i < h->model.nq; ++i) assert_true(h->world.qpos[i] == qpos[i]);
+      for (int i = 0; i < h->model.nv; ++i) assert_true(h->world.qvel[i] == qvel[i]);
+    }
     sn_horizon_free(h);
   }
   sn_oracle_free(&o);
