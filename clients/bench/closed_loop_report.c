@@ -10,7 +10,7 @@
 static double median_of(const double *x, int n) {
   double *copy = malloc(sizeof *copy * (size_t)(n + 1));
   if (!copy) abort();
-  memcpy(copy, x, sizeof *copy * (size_t)n);
+  if (n > 0) memcpy(copy, x, sizeof *copy * (size_t)n);
   const double m = sn_median(copy, n);
   free(copy);
   return m;

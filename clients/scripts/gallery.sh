@@ -39,6 +39,7 @@ hand_pose 1 16 150 -40 2.7 0
 hand_balls 1.5 16 150 -50 3.2 1
 hand_balls_round 5 4 150 -50 2.7 0
 ball_catch 1 16 150 -30 2.7 0
+ball_catch_still 1 16 150 -30 2.7 0
 cube_in_hand 3 16 60 -50 2.7 0
 cube_on_plane 3 16 60 -15 2.7 0
 bionic_tennis 0.75 16 90 -10 2.6 0"
