@@ -58,8 +58,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       if (!(s->seconds > 0 && s->seconds <= 100)) argp_error(state, "--seconds %s: above 0, at most 100", arg);
       return 0;
     case 'r':
-      s->rounds = (int)number(state, "rounds", arg);
-      if (s->rounds < 1 || s->rounds > BENCH_ROUNDS) argp_error(state, "--rounds %s: 1 to %d", arg, BENCH_ROUNDS);
+      s->rounds = sn_arg_count(state, "rounds", arg, BENCH_ROUNDS);
       return 0;
     case 'j':
       s->json = true;
@@ -72,9 +71,15 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
+// The toss, whose only output is its end. Points at `end`.
+static SnHorizonInput input_of(const sn_real *end) {
+  return (SnHorizonInput){.duration = *end, .nout = 1, .out_time = end};
+}
+
 // Runs the toss with this fall; returns the value, NaN and err where it does not come to its end.
 static double toss(SnHorizon *h, const Settings *s, double fall, SnError *err) {
-  const SnHorizonInput in = {.duration = (sn_real)s->seconds};
+  const sn_real end = (sn_real)s->seconds;
+  const SnHorizonInput in = input_of(&end);
   SnHorizonStatus status;
   sn_world_reset(&h->model, &h->world);
   h->world.qpos[2] = SN_R(0.2);
@@ -86,11 +91,11 @@ static double toss(SnHorizon *h, const Settings *s, double fall, SnError *err) {
   return NAN;
 }
 
-// Value and slope: the run with its outputs, and the way back.
+// Value and slope: the run and the way back.
 static double toss_slope(SnHorizon *h, const Settings *s, sn_real *bars, double *slope, SnError *err) {
   const int nv = h->model.nv;
   const sn_real end = (sn_real)s->seconds;
-  const SnHorizonInput in = {.duration = end, .nout = 1, .out_time = &end};
+  const SnHorizonInput in = input_of(&end);
   const SnHorizonBars both = {.out_qpos = bars, .qvel = bars + nv};
   const double value = toss(h, s, s->fall, err);
   memset(bars, 0, sizeof *bars * 2 * (size_t)nv);
@@ -125,6 +130,7 @@ static bool measure_row(const SnModel *m, const Settings *s, const Row *referenc
   SnHorizon *h = open_run(m, s, r->tolerance, err);
   sn_real *bars = calloc(2 * (size_t)m->nv, sizeof *bars);
   bool good = h && bars;
+  if (h && !bars) sn_fail(err, SN_ERR_MEMORY, "no memory for %d bars", 2 * m->nv);
   for (int k = 0; k < s->rounds && good; ++k) {
     const double t = sn_now_us();
     r->value = toss(h, s, s->fall, err);

@@ -66,11 +66,11 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
     at += (sn_adjoint_size(m) + 63) / 64 * 64;
   }
   x->stride = 2 + nq + nv + na + ns * (2 * nv + na);
-  sn_real **const part[] = {&x->record,    &x->xi,       &x->dv,      &x->dact,     &x->quat_error, &x->next_qpos,
-                            &x->next_qvel, &x->next_act, &x->ctrl,    &x->next_bar, &x->start_bar,  &x->state_bar,
-                            &x->xi_bar,    &x->rate_bar, &x->acc_bar, &x->adot_bar};
-  const size_t size[] = {nkeep * x->stride, nv, nv, na, nq, nq,      nv,      na,
-                         (size_t)m->nu,     ny, ny, ny, nv, ns * nv, ns * nv, ns * na};
+  sn_real **const part[] = {&x->record, &x->xi,       &x->dv,       &x->dact,      &x->quat_error,
+                            &x->moved,  &x->ctrl,     &x->next_bar, &x->start_bar, &x->state_bar,
+                            &x->xi_bar, &x->rate_bar, &x->acc_bar,  &x->adot_bar};
+  const size_t size[] = {nkeep * x->stride, nv,      nv,     na, nq, nv, (size_t)m->nu, ny, ny, ny, nv,
+                         ns * nv,           ns * nv, ns * na};
   for (size_t k = 0; k < sizeof part / sizeof *part; ++k) take(part[k], base, &at, size[k]);
   if (base) x->weight = (double *)(void *)(base + at);
   at += ns * sizeof(double);
@@ -282,7 +282,6 @@ bool sn_horizon_forward(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep
 typedef struct Progress {
   int step, segment, out;
   sn_real t, size;   // where the step begins, the size that is proposed for it
-  sn_real forced;    // the next time at which a step ends
   bool first_known;  // the first stage of this step has been evaluated
 } Progress;
 
@@ -402,10 +401,10 @@ static void next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
 
 // The size of the next step within the bounds, and where it ends.
 static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, Progress *p) {
-  p->forced = next_forced(h, in, p);
+  const sn_real forced = next_forced(h, in, p);
   if (h->settings.largest_step > 0) p->size = sn_min(p->size, h->settings.largest_step);
-  const sn_real left = p->forced - p->t;
-  return p->size * SN_R(1.000001) >= left ? p->forced : p->t + p->size;
+  const sn_real left = forced - p->t;
+  return p->size * SN_R(1.000001) >= left ? forced : p->t + p->size;
 }
 
 // Takes steps until one is accepted. *t1: its end.

@@ -39,11 +39,11 @@ sn_real sn_horizon_error(SnHorizon *h, const SnKeptStep *s) {
   const sn_real dt = s->time[1];
   double sum = 0;
   sn_horizon_sum(h, s, x->rk->b, x->rk->stages);
-  for (int i = 0; i < m->nv; ++i) x->next_qvel[i] = dt * x->xi[i];
+  for (int i = 0; i < m->nv; ++i) x->moved[i] = dt * x->xi[i];
   sn_horizon_sum(h, s, x->rk->error, x->rk->stages);
   for (int i = 0; i < m->nv; ++i) {
     x->xi[i] *= dt;
-    add_square(h, &sum, x->xi[i], 0, x->next_qvel[i]);
+    add_square(h, &sum, x->xi[i], 0, x->moved[i]);
     add_square(h, &sum, dt * x->dv[i], s->qvel[i], w->qvel[i]);
   }
   tangent_to_qpos(m, w->qpos, x->xi, x->quat_error);

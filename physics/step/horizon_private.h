@@ -19,11 +19,11 @@ struct SnHorizonScratch {
   sn_real *record;  // (max(keep, 1), stride)
   int *segment;     // (max(keep, 1)) the knot before each step
   size_t stride;
-  sn_real *xi, *dv, *dact;                    // (nv), (nv), (na) a weighted sum of stages
-  sn_real *quat_error;                        // (nq) error of qpos
-  sn_real *next_qpos, *next_qvel, *next_act;  // the state at the end of a step
-  sn_real *ctrl;                              // (nu) controls of a run without knots
-  double *weight;                             // (stages + 1)
+  sn_real *xi, *dv, *dact;  // (nv), (nv), (na) a weighted sum of stages
+  sn_real *quat_error;      // (nq) error of qpos
+  sn_real *moved;           // (nv) the velocity integrated in a step
+  sn_real *ctrl;            // (nu) controls of a run without knots
+  double *weight;           // (stages + 1)
   // the way back
   SnAdjoint adjoint;
   sn_real *start_bar, *next_bar;           // (2 nv + na) of the state at the start and at the end of a step
