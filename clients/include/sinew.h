@@ -88,12 +88,13 @@ SINEW_API const char *sinew_status_name(SinewStatus status);
 
 // ---- handles ----
 
-typedef struct SinewModel SinewModel;      // all of a body that stays the same while it moves (MuJoCo's mjModel)
-typedef struct SinewData SinewData;        // state of one body, and all that is computed from it (mjData)
-typedef struct SinewTask SinewTask;        // cost and start of a task, from YAML
-typedef struct SinewBackend SinewBackend;  // threads, or a device
-typedef struct SinewBatch SinewBatch;      // many rollouts of a model on a backend, and what is kept of them
-typedef struct SinewPlanner SinewPlanner;  // one body, one task, one plan that is refined
+typedef struct SinewModel SinewModel;            // all of a body that stays the same while it moves (MuJoCo's mjModel)
+typedef struct SinewData SinewData;              // state of one body, and all that is computed from it (mjData)
+typedef struct SinewTask SinewTask;              // cost and start of a task, from YAML
+typedef struct SinewBackend SinewBackend;        // threads, or a device
+typedef struct SinewBatch SinewBatch;            // many rollouts of a model on a backend, and what is kept of them
+typedef struct SinewIntegrator SinewIntegrator;  // a run of one body with chosen steps
+typedef struct SinewPlanner SinewPlanner;        // one body, one task, one plan that is refined
 
 // Holds the state of a body. This structure does not grow. Who puts a body into a state may leave arrays NULL: qpos0,
 // zero velocity, zero activation, mocap bodies where the model has them. A measured state, from which a plan is asked
@@ -436,6 +437,149 @@ SINEW_API SinewStatus sinew_model_integrate(const SinewModel *model, const doubl
 // mj_differentiatePos does for a time of 1. Any thread may call it. Fails as sinew_model_integrate.
 SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const double *qpos1, const double *qpos2,
                                              double *tangent, SinewError *err);
+
+// ---- integration with chosen steps ----
+
+// Says how to integrate a body over a horizon by an explicit Runge-Kutta method. The state (qpos, qvel, act) moves by
+// (qvel, qacc, act_dot) as sinew_forward computes them, without the implicit damping of Euler's method; positions move
+// on the group. Zeros are refused where a number above 0 is asked for: begin with sinew_default_integrator.
+typedef struct SinewIntegratorDef {
+  size_t size;
+  const SinewModel *model;  // must outlive the integrator
+  const char *method;       // euler, heun, midpoint, ralston, bosh3, rk4, tsit5, dopri5 or dopri8
+  double rtol, atol;        // relative and absolute tolerance, above 0, at most 1
+  double fixed_step;        // above 0: all steps have this size, no error is controlled [s]; euler and rk4 need it
+  double first_step;        // [s]; 0: chosen
+  double smallest_step;     // [s]; 0: what rounding of the time leaves
+  double largest_step;      // [s]; 0: the horizon
+  double p, i, d;           // gains of the controller of the step (PID)
+  double safety;            // factor of the size that it proposes
+  double shrink, grow;      // least and largest factor from a step to the next
+  int max_steps;            // most steps, rejected ones included
+  bool linear;              // controls go linearly between knots; else each holds until the next
+  bool stop_at_outputs;     // steps end at output times; else outputs are interpolated between steps
+  bool gradients;           // keep what sinew_integrator_vjp needs
+  size_t memory;            // most bytes for steps that are kept; pages that no step reaches are not touched
+  const SinewCfd *cfd;      // contacts from distance; NULL: none
+} SinewIntegratorDef;
+
+// Returns the defaults: tsit5, tolerances 1e-5, gains 0.2, 0.4, 0, safety 0.9, factors 0.2 to 10, 100000 steps, 1 GiB.
+static inline SinewIntegratorDef sinew_default_integrator(void) {
+  SinewIntegratorDef x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  x.method = "tsit5";
+  x.rtol = x.atol = 1e-5;
+  x.p = 0.2;
+  x.i = 0.4;
+  x.safety = 0.9;
+  x.shrink = 0.2;
+  x.grow = 10;
+  x.max_steps = 100000;
+  x.memory = (size_t)1 << 30;
+  return x;
+}
+
+// Makes an integrator and reserves its memory. Free it with sinew_integrator_free. Returns NULL and
+// SINEW_ERR_ARGUMENT, which names what is wrong and what is allowed, SINEW_ERR_NOT_FOUND (a method, a body of `cfd`) or
+// SINEW_ERR_MEMORY on failure.
+SINEW_API SinewIntegrator *sinew_integrator_create(const SinewIntegratorDef *def, SinewError *err);
+// Frees an integrator. Accepts NULL.
+SINEW_API void sinew_integrator_free(SinewIntegrator *integrator);
+
+// Tells how an integration ended.
+typedef enum SinewIntegrationEnd {
+  SINEW_END_DONE,      // at the end of its horizon
+  SINEW_END_STEPS,     // max_steps do not suffice: a stiff contact that rests costs steps as long as it rests
+  SINEW_END_SMALLEST,  // the tolerance asks for a step below the smallest one
+  SINEW_END_DIVERGED,  // a state or an acceleration is NaN or beyond 1e10 at any size of the step
+  SINEW_END_MEMORY     // `memory` does not hold all steps that the way back needs
+} SinewIntegrationEnd;
+
+// Returns the words for an end; valid for ever.
+SINEW_API const char *sinew_integration_end_text(SinewIntegrationEnd end);
+
+// Holds the horizon of an integration, and where its results go. Times count from the initial state [s].
+typedef struct SinewIntegration {
+  size_t size;
+  double duration;          // above 0
+  int nknot;                // of controls; 0: controls are zero
+  const double *knot_time;  // (nknot) ascending; before the first and behind the last knot their controls hold
+  const double *knot;       // (nknot, nu)
+  int nout;                 // of outputs
+  const double *out_time;   // (nout) ascending, 0 to duration
+  // Outputs, each may be NULL. Those behind the end of a run that was not done are NaN.
+  double *out_qpos;  // (nout, nq)
+  double *out_qvel;  // (nout, nv)
+  double *out_act;   // (nout, na)
+} SinewIntegration;
+
+// Returns zeros.
+static inline SinewIntegration sinew_default_integration(void) {
+  SinewIntegration x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Reports an integration.
+typedef struct SinewIntegrationReport {
+  size_t size;
+  SinewIntegrationEnd end;
+  double reached;   // time that it reached [s]
+  int accepted;     // steps
+  int rejected;     // attempts whose error was too large
+  int evaluations;  // of the dynamics
+} SinewIntegrationReport;
+
+// Returns zeros.
+static inline SinewIntegrationReport sinew_default_integration_report(void) {
+  SinewIntegrationReport x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Integrates from a state. How it ended is data (report->end), not an error; `report` may be NULL only where the caller
+// does not care. One thread, which computes the same numbers each time. Returns SINEW_ERR_ARGUMENT (times, a number
+// that is NaN or beyond 1e10), SINEW_ERR_DIVERGED (such a number in `from`) or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewStatus sinew_integrator_run(SinewIntegrator *integrator, const SinewState *from,
+                                           const SinewIntegration *run, SinewIntegrationReport *report,
+                                           SinewError *err);
+
+// Writes the starts of the steps of the last run, as many as fit into time (n), and returns how many steps there were;
+// 0 without gradients.
+SINEW_API int sinew_integrator_steps(const SinewIntegrator *integrator, double *time, int n);
+
+// Holds derivatives of a number by the outputs of an integration, and where those by its inputs go. Each may be NULL.
+typedef struct SinewIntegrationBars {
+  size_t size;
+  SinewCoordinates coordinates;  // coordinates of positions, of outputs and of the initial state
+  const double *out_qpos;        // (nout, nv or nq)
+  const double *out_qvel;        // (nout, nv)
+  const double *out_act;         // (nout, na)
+  double *qpos;                  // (nv or nq) by the initial state
+  double *qvel;                  // (nv)
+  double *act;                   // (na)
+  double *knot;                  // (nknot, nu) by the controls
+  double *mocap;                 // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
+} SinewIntegrationBars;
+
+// Returns zeros.
+static inline SinewIntegrationBars sinew_default_integration_bars(void) {
+  SinewIntegrationBars x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Runs the adjoint of the last run, which was done, over its steps, whose sizes count as constant. May be called any
+// number of times. That the moment of a touch moves is left out: derivatives through contacts are those of the motion
+// only where the force begins at zero, with solimp[0] near 0 (it is at least 1e-4), and the tolerance resolves it.
+// Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
+// SINEW_ERR_DIVERGED on failure.
+SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
+                                           SinewError *err);
 
 // ---- collision alone ----
 

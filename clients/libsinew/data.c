@@ -127,25 +127,27 @@ static void set_numbers(double *to, const double *from, int n) {
     memset(to, 0, sizeof *to * (size_t)n);
 }
 
-SinewStatus sinew_data_set_state(SinewData *data, const SinewState *state, SinewError *err) {
-  const char *const who = "sinew_data_set_state";
+SinewStatus api_set_state(const SnModel *m, SnWorld *w, const SinewState *state, const char *who, SinewError *err) {
   ApiBadNumber bad;
-  if (data && !state) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: state is NULL", who);
-  const SinewStatus status = api_data_enter(data, who, err);
-  if (status != SINEW_OK) return status;
-  const SnModel *m = &data->body->model;
-  SnWorld *w = &data->body->world;
   if (api_find_bad(&bad, "time", &state->time, 1) || api_find_bad(&bad, "qpos", state->qpos, m->nq) ||
       api_find_bad(&bad, "qvel", state->qvel, m->nv) || api_find_bad(&bad, "act", state->act, m->na) ||
       api_find_bad(&bad, "mocap", state->mocap, 7 * m->nmocap))
-    return api_leave(&data->guard, api_fail_diverged(&bad, who, err));
+    return api_fail_diverged(&bad, who, err);
   *w->time = state->time;
   set_numbers(w->qpos, state->qpos ? state->qpos : m->qpos0, m->nq);
   set_numbers(w->qvel, state->qvel, m->nv);
   set_numbers(w->act, state->act, m->na);
   set_numbers(w->qacc_warmstart, NULL, m->nv);
   set_mocap(m, w, state->mocap);
-  return api_leave(&data->guard, api_ok(err));
+  return api_ok(err);
+}
+
+SinewStatus sinew_data_set_state(SinewData *data, const SinewState *state, SinewError *err) {
+  const char *const who = "sinew_data_set_state";
+  if (data && !state) return api_fail(err, SINEW_ERR_ARGUMENT, "%s: state is NULL", who);
+  const SinewStatus status = api_data_enter(data, who, err);
+  if (status != SINEW_OK) return status;
+  return api_leave(&data->guard, api_set_state(&data->body->model, &data->body->world, state, who, err));
 }
 
 SinewState sinew_data_state(SinewData *data) {

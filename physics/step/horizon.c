@@ -53,6 +53,16 @@ static void take(sn_real **to, unsigned char *base, size_t *at, size_t n) {
   *at += real_bytes(n);
 }
 
+// Numbers of a kept step.
+static size_t step_numbers(const SnModel *m, const SnTableau *rk) {
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, ns = (size_t)rk->stages + 1;
+  return 2 + nq + nv + na + ns * (2 * nv + na);
+}
+
+size_t sn_horizon_step_bytes(const SnModel *m, int method) {
+  return step_numbers(m, sn_tableau(method)) * sizeof(sn_real) + sizeof(int);
+}
+
 // Points all that a run has into memory, or only counts; returns the bytes.
 static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
   const SnModel *m = &h->model;
@@ -65,7 +75,7 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
     if (base) sn_adjoint_init(m, &x->adjoint, base + at);
     at += (sn_adjoint_size(m) + 63) / 64 * 64;
   }
-  x->stride = 2 + nq + nv + na + ns * (2 * nv + na);
+  x->stride = step_numbers(m, x->rk);
   sn_real **const part[] = {&x->record, &x->xi,       &x->dv,       &x->dact,      &x->quat_error,
                             &x->moved,  &x->ctrl,     &x->next_bar, &x->start_bar, &x->state_bar,
                             &x->xi_bar, &x->rate_bar, &x->acc_bar,  &x->adot_bar};

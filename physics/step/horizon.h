@@ -88,6 +88,9 @@ typedef struct SnHorizon {
 // Returns the defaults: Tsit5, tolerances 1e-5, P 0.2, I 0.4, D 0, safety 0.9, factors 0.2 to 10, 100000 steps.
 SnHorizonSettings sn_horizon_defaults(void);
 
+// Returns how many bytes a kept step takes.
+size_t sn_horizon_step_bytes(const SnModel *m, int method);
+
 // Makes a run of a model, which must stay and keep its options. The caller frees it with sn_horizon_free. Returns NULL
 // and sets err on failure: SN_ERR_ARGUMENT, SN_ERR_MEMORY.
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err);
