@@ -9,19 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/api.h"
 #include "clients/base/args.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
-#include "clients/reference/mujoco_reference.h"
-#include "physics/step/horizon.h"
+#include "clients/include/sinew.h"
+#include "physics/base/clock.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
-enum { KEEP = 100000, FIRST = 3, LAST = 10 };  // tolerances 1e-FIRST to 1e-LAST
+enum { FIRST = 3, LAST = 10 };  // tolerances 1e-FIRST to 1e-LAST
 
 typedef struct Settings {
-  const char *model;
-  int method, rounds;
+  const char *model, *method;
+  int rounds;
   double fall, seconds;
   bool json;
 } Settings;
@@ -32,11 +33,29 @@ typedef struct Row {
   int accepted, rejected, evaluations;
 } Row;
 
+// A toss at a tolerance: its integrator, its state, bars.
+typedef struct Toss {
+  const Settings *s;
+  const SinewSizes *sizes;
+  SinewIntegrator *integrator;
+  SinewIntegrationReport report;  // of the last run
+  double *qpos, *end;             // (nq)
+  double *qvel, *bar, *slope;     // (nv)
+} Toss;
+
 static double number(const struct argp_state *state, const char *name, const char *arg) {
   char *end;
   const double x = strtod(arg, &end);
   if (end == arg || *end || !isfinite(x)) argp_error(state, "--%s %s: a number is wanted", name, arg);
   return x;
+}
+
+// Whether a method estimates its error.
+static bool has_error(const char *method) {
+  static const char *const known[] = {"heun", "midpoint", "ralston", "bosh3", "tsit5", "dopri5", "dopri8"};
+  for (size_t k = 0; k < sizeof known / sizeof *known; ++k)
+    if (strcmp(method, known[k]) == 0) return true;
+  return false;
 }
 
 static int parse(int key, char *arg, struct argp_state *state) {
@@ -46,9 +65,9 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->model = arg;
       return 0;
     case 'i':
-      s->method = sn_tableau_find(arg);
-      if (s->method < 0 || !sn_tableau(s->method)->error)
+      if (!has_error(arg))
         argp_error(state, "--method %s: heun, midpoint, ralston, bosh3, tsit5, dopri5 or dopri8 is wanted", arg);
+      s->method = arg;
       return 0;
     case 'f':
       s->fall = number(state, "fall", arg);
@@ -71,92 +90,110 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-// The toss, whose only output is its end. Points at `end`.
-static SnHorizonInput input_of(const sn_real *end) {
-  return (SnHorizonInput){.duration = *end, .nout = 1, .out_time = end};
-}
-
 // Runs the toss with this fall; returns the value, NaN and err where it does not come to its end.
-static double toss(SnHorizon *h, const Settings *s, double fall, SnError *err) {
-  const sn_real end = (sn_real)s->seconds;
-  const SnHorizonInput in = input_of(&end);
-  SnHorizonStatus status;
-  sn_world_reset(&h->model, &h->world);
-  h->world.qpos[2] = SN_R(0.2);
-  h->world.qvel[1] = SN_R(-0.1);
-  h->world.qvel[2] = (sn_real)fall;
-  if (sn_horizon_run(h, &in, NULL, &status, err) != SN_OK) return NAN;
-  if (status == SN_HORIZON_DONE) return (double)h->world.qpos[1];
-  sn_fail(err, SN_ERR_LIMIT, "at %.3g s: %s", (double)h->reached, sn_horizon_status_text(status));
-  return NAN;
+static double toss(Toss *t, double fall, SinewError *err) {
+  const Settings *s = t->s;
+  SinewIntegration run = sinew_default_integration();
+  memset(t->qvel, 0, sizeof *t->qvel * (size_t)t->sizes->nv);
+  t->qpos[2] = 0.2;
+  t->qvel[1] = -0.1;
+  t->qvel[2] = fall;
+  const SinewState from = {.qpos = t->qpos, .qvel = t->qvel};
+  run.duration = s->seconds;
+  run.nout = 1;
+  run.out_time = &s->seconds;
+  run.out_qpos = t->end;
+  if (sinew_integrator_run(t->integrator, &from, &run, &t->report, err) != SINEW_OK) return (double)NAN;
+  if (t->report.end == SINEW_END_DONE) return t->end[1];
+  api_fail(err, SINEW_ERR_LIMIT, "at %.3g s: %s", t->report.reached, sinew_integration_end_text(t->report.end));
+  return (double)NAN;
 }
 
 // Value and slope: the run and the way back.
-static double toss_slope(SnHorizon *h, const Settings *s, sn_real *bars, double *slope, SnError *err) {
-  const int nv = h->model.nv;
-  const sn_real end = (sn_real)s->seconds;
-  const SnHorizonInput in = input_of(&end);
-  const SnHorizonBars both = {.out_qpos = bars, .qvel = bars + nv};
-  const double value = toss(h, s, s->fall, err);
-  memset(bars, 0, sizeof *bars * 2 * (size_t)nv);
-  bars[1] = 1;
-  if (isnan(value) || sn_horizon_vjp(h, &in, NULL, &both, err) != SN_OK) return NAN;
-  *slope = (double)bars[nv + 2];
+static double toss_slope(Toss *t, double *slope, SinewError *err) {
+  SinewIntegrationBars bars = sinew_default_integration_bars();
+  const double value = toss(t, t->s->fall, err);
+  memset(t->bar, 0, sizeof *t->bar * (size_t)t->sizes->nv);
+  t->bar[1] = 1;
+  bars.out_qpos = t->bar;
+  bars.qvel = t->slope;
+  if (isnan(value) || sinew_integrator_vjp(t->integrator, &bars, err) != SINEW_OK) return (double)NAN;
+  *slope = t->slope[2];
   return value;
 }
 
-static SnHorizon *open_run(const SnModel *m, const Settings *s, double tolerance, SnError *err) {
-  SnHorizonSettings set = sn_horizon_defaults();
-  set.method = s->method;
-  set.rtol = set.atol = (sn_real)tolerance;
-  set.keep = KEEP;
-  return sn_horizon_create(m, &set, err);
+static void close_toss(Toss *t) {
+  sinew_integrator_free(t->integrator);
+  free(t->qpos);
+  t->integrator = NULL;
+  t->qpos = NULL;
+}
+
+// Makes the toss at a tolerance. Returns false and sets err on failure.
+static bool open_toss(Toss *t, const SinewModel *model, const Settings *s, double tolerance, SinewError *err) {
+  SinewIntegratorDef def = sinew_default_integrator();
+  def.model = model;
+  def.method = s->method;
+  def.rtol = def.atol = tolerance;
+  def.gradients = true;
+  *t = (Toss){.s = s, .sizes = sinew_model_sizes(model), .report = sinew_default_integration_report()};
+  const size_t nq = (size_t)t->sizes->nq, nv = (size_t)t->sizes->nv;
+  t->qpos = calloc(2 * nq + 3 * nv, sizeof *t->qpos);
+  if (!t->qpos) api_fail(err, SINEW_ERR_MEMORY, "no memory for states of %zu numbers", nq + nv);
+  if (t->qpos) t->integrator = sinew_integrator_create(&def, err);
+  if (!t->integrator) {
+    close_toss(t);
+    return false;
+  }
+  t->end = t->qpos + nq;
+  t->qvel = t->end + nq;
+  t->bar = t->qvel + nv;
+  t->slope = t->bar + nv;
+  memcpy(t->qpos, sinew_model_array(model, "qpos0", NULL, NULL), sizeof *t->qpos * nq);
+  return true;
 }
 
 // The value at tolerance 1e-12 and its difference over the fall.
-static bool measure_reference(const SnModel *m, const Settings *s, Row *r, SnError *err) {
+static bool measure_reference(const SinewModel *model, const Settings *s, Row *r, SinewError *err) {
   const double eps = 1e-4;
-  SnHorizon *h = open_run(m, s, 1e-12, err);
-  if (!h) return false;
-  const double value = toss(h, s, s->fall, err), up = toss(h, s, s->fall + eps, err);
-  const double down = toss(h, s, s->fall - eps, err);
-  *r = (Row){.tolerance = 1e-12, .value = value, .slope = (up - down) / (2 * eps), .accepted = h->accepted};
-  sn_horizon_free(h);
+  Toss t;
+  if (!open_toss(&t, model, s, 1e-12, err)) return false;
+  const double value = toss(&t, s->fall, err), up = toss(&t, s->fall + eps, err), down = toss(&t, s->fall - eps, err);
+  *r = (Row){.tolerance = 1e-12, .value = value, .slope = (up - down) / (2 * eps), .accepted = t.report.accepted};
+  close_toss(&t);
   return isfinite(value + up + down);
 }
 
-static bool measure_row(const SnModel *m, const Settings *s, const Row *reference, Row *r, SnError *err) {
+static bool measure_row(const SinewModel *model, const Settings *s, const Row *reference, Row *r, SinewError *err) {
   double value_ms[BENCH_ROUNDS], both_ms[BENCH_ROUNDS];
-  SnHorizon *h = open_run(m, s, r->tolerance, err);
-  sn_real *bars = calloc(2 * (size_t)m->nv, sizeof *bars);
-  bool good = h && bars;
-  if (h && !bars) sn_fail(err, SN_ERR_MEMORY, "no memory for %d bars", 2 * m->nv);
+  Toss t;
+  if (!open_toss(&t, model, s, r->tolerance, err)) return false;
+  bool good = true;
   for (int k = 0; k < s->rounds && good; ++k) {
-    const double t = sn_now_us();
-    r->value = toss(h, s, s->fall, err);
+    const double begin = sn_now_us();
+    r->value = toss(&t, s->fall, err);
     const double middle = sn_now_us();
-    r->evaluations = h->evaluations;
-    good = isfinite(r->value) && isfinite(toss_slope(h, s, bars, &r->slope, err));
-    value_ms[k] = (middle - t) * 1e-3;
+    good = isfinite(r->value) && isfinite(toss_slope(&t, &r->slope, err));
+    value_ms[k] = (middle - begin) * 1e-3;
     both_ms[k] = (sn_now_us() - middle) * 1e-3;
   }
   if (good) {
     r->value_ms = sn_median(value_ms, s->rounds);
     r->both_ms = sn_median(both_ms, s->rounds);
-    r->accepted = h->accepted;
-    r->rejected = h->rejected;
+    r->accepted = t.report.accepted;
+    r->rejected = t.report.rejected;
+    r->evaluations = t.report.evaluations;
     r->value_error = fabs(r->value - reference->value);
     r->slope_error = fabs(r->slope - reference->slope);
   }
-  free(bars);
-  sn_horizon_free(h);
+  close_toss(&t);
   return good;
 }
 
 static void print_json(const Settings *s, const Row *reference, const Row *row, int n) {
   cJSON *root = cJSON_CreateObject(), *rows = cJSON_AddArrayToObject(root, "rows");
   cJSON_AddStringToObject(root, "model", s->model);
-  cJSON_AddStringToObject(root, "method", sn_tableau(s->method)->name);
+  cJSON_AddStringToObject(root, "method", s->method);
   cJSON_AddNumberToObject(root, "seconds", s->seconds);
   cJSON_AddNumberToObject(root, "fall", s->fall);
   cJSON_AddNumberToObject(root, "rounds", s->rounds);
@@ -180,8 +217,8 @@ static void print_json(const Settings *s, const Row *reference, const Row *row, 
 }
 
 static void print_text(const Settings *s, const Row *reference, const Row *row, int n) {
-  printf("%s, %s, %.3g s, one thread; at 1e-12 the value is %.9g, its slope by differences %.6g\n", s->model,
-         sn_tableau(s->method)->name, s->seconds, reference->value, reference->slope);
+  printf("%s, %s, %.3g s, one thread; at 1e-12 the value is %.9g, its slope by differences %.6g\n", s->model, s->method,
+         s->seconds, reference->value, reference->slope);
   printf("%9s %9s %9s %10s %16s %12s %12s\n", "tolerance", "accepted", "rejected", "value [ms]", "and gradient [ms]",
          "value error", "slope error");
   for (int k = 0; k < n; ++k)
@@ -189,22 +226,25 @@ static void print_text(const Settings *s, const Row *reference, const Row *row, 
            row[k].value_ms, row[k].both_ms, row[k].value_error, row[k].slope_error);
 }
 
-static SnCode measure(const SnModel *m, const Settings *s, SnError *err) {
+static bool measure(const SinewModel *model, const Settings *s, SinewError *err) {
   Row reference, row[LAST - FIRST + 1];
-  if (m->njnt < 1 || m->jnt_type[0] != SN_JNT_FREE)
-    return sn_fail(err, SN_ERR_ARGUMENT, "the first joint is not free: there is nothing to toss");
-  if (!measure_reference(m, s, &reference, err)) return err->code;
+  const int *type = sinew_model_int_array(model, "jnt_type", NULL, NULL);
+  if (sinew_model_count(model, SINEW_JOINT) < 1 || type[0] != 0) {
+    api_fail(err, SINEW_ERR_ARGUMENT, "the first joint is not free: there is nothing to toss");
+    return false;
+  }
+  if (!measure_reference(model, s, &reference, err)) return false;
   for (int k = FIRST; k <= LAST; ++k) {
     row[k - FIRST] = (Row){.tolerance = pow(10, -k)};
     bench_progress("tolerance 1e-%d", k);
-    if (!measure_row(m, s, &reference, row + k - FIRST, err)) return err->code;
+    if (!measure_row(model, s, &reference, row + k - FIRST, err)) return false;
   }
   bench_progress_end();
   if (s->json)
     print_json(s, &reference, row, LAST - FIRST + 1);
   else
     print_text(s, &reference, row, LAST - FIRST + 1);
-  return SN_OK;
+  return true;
 }
 
 int mode_integrate(int argc, char **argv) {
@@ -224,14 +264,12 @@ int mode_integrate(int argc, char **argv) {
       "end.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.method = SN_RK_TSIT5, .rounds = 9, .fall = -2, .seconds = 1};
+  Settings s = {.method = "tsit5", .rounds = 9, .fall = -2, .seconds = 1};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
-  SnError err = {0};
-  SnOracle o = {0};
-  mjModel *mj = sn_oracle_read_file(s.model, &err);
-  SnCode code = mj ? sn_oracle_open(&o, mj, &err) : SN_ERR_FORMAT;
-  if (code == SN_OK) code = measure(o.m, &s, &err);
-  if (code != SN_OK) fprintf(stderr, "sinew-bench: %s: %s\n", s.model, err.text);
-  sn_oracle_free(&o);
-  return code == SN_OK ? EXIT_MEASURED : code == SN_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
+  SinewError err = {.status = SINEW_OK};
+  SinewModel *model = sinew_model_load(s.model, &err);
+  const bool good = model && measure(model, &s, &err);
+  if (!good) fprintf(stderr, "sinew-bench: %s: %s\n", s.model, err.text);
+  sinew_model_free(model);
+  return good ? EXIT_MEASURED : err.status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;
 }

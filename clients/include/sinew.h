@@ -503,12 +503,12 @@ SINEW_API const char *sinew_integration_end_text(SinewIntegrationEnd end);
 typedef struct SinewIntegration {
   size_t size;
   double duration;          // above 0
-  int nknot;                // of controls; 0: controls are zero
+  int nknot;                // number of knots of the controls; 0: controls are zero
   const double *knot_time;  // (nknot) ascending; before the first and behind the last knot their controls hold
   const double *knot;       // (nknot, nu)
-  int nout;                 // of outputs
+  int nout;                 // number of outputs
   const double *out_time;   // (nout) ascending, 0 to duration
-  // Outputs, each may be NULL. Those behind the end of a run that was not done are NaN.
+  // Outputs, each may be NULL; NaN behind the end of a run that was not done.
   double *out_qpos;  // (nout, nq)
   double *out_qvel;  // (nout, nv)
   double *out_act;   // (nout, na)
@@ -529,7 +529,7 @@ typedef struct SinewIntegrationReport {
   double reached;   // time that it reached [s]
   int accepted;     // steps
   int rejected;     // attempts whose error was too large
-  int evaluations;  // of the dynamics
+  int evaluations;  // how often the dynamics were evaluated
 } SinewIntegrationReport;
 
 // Returns zeros.
@@ -547,8 +547,8 @@ SINEW_API SinewStatus sinew_integrator_run(SinewIntegrator *integrator, const Si
                                            const SinewIntegration *run, SinewIntegrationReport *report,
                                            SinewError *err);
 
-// Writes the starts of the steps of the last run, as many as fit into time (n), and returns how many steps there were;
-// 0 without gradients.
+// Writes the starts of the last run's steps, as many as time (n) takes. Returns how many steps there were; 0 without
+// gradients.
 SINEW_API int sinew_integrator_steps(const SinewIntegrator *integrator, double *time, int n);
 
 // Holds derivatives of a number by the outputs of an integration, and where those by its inputs go. Each may be NULL.
@@ -574,10 +574,9 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
 }
 
 // Runs the adjoint of the last run, which was done, over its steps, whose sizes count as constant. May be called any
-// number of times. That the moment of a touch moves is left out: derivatives through contacts are those of the motion
-// only where the force begins at zero, with solimp[0] near 0 (it is at least 1e-4), and the tolerance resolves it.
-// Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
-// SINEW_ERR_DIVERGED on failure.
+// number of times. Leaves out that the moment of a touch moves. Through contacts it is the derivative of the motion
+// only where forces begin at zero, with solimp[0] near 0 (it is at least 1e-4). Returns SINEW_ERR_STATE (no such run,
+// no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or SINEW_ERR_DIVERGED on failure.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 

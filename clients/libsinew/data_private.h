@@ -60,8 +60,8 @@ SinewStatus api_data_step(SinewData *data, int step, int steps, const char *who,
 
 // ---- data.c ----
 
-// Puts a world into a state, without a warm start. Returns SINEW_ERR_DIVERGED, the world as it was, for a number that no
-// body can have.
+// Puts a world into a state, without a warm start. Returns SINEW_ERR_DIVERGED, the world as it was, for a number that
+// no body can have.
 SinewStatus api_set_state(const SnModel *m, SnWorld *w, const SinewState *state, const char *who, SinewError *err);
 // Lets contacts act from a distance, or not.
 void api_data_use_cfd(SinewData *data, bool on);

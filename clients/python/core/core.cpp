@@ -85,6 +85,7 @@ NB_MODULE(_core, m) {
   bind_planner(m);
   bind_batch(m);
   bind_bodies(m);
+  bind_integrator(m);
   bind_mujoco(m);
   bind_xla(m);
 }

@@ -103,6 +103,7 @@ void bind_data(nb::module_ &m);
 void bind_planner(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_bodies(nb::module_ &m);
+void bind_integrator(nb::module_ &m);
 void bind_mujoco(nb::module_ &m);
 void bind_xla(nb::module_ &m);
 

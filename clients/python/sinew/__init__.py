@@ -21,6 +21,7 @@ from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import SimulationError, SinewError
 from sinew.files import share
+from sinew.integrate import Controller, Integration, IntegrationGradient, integrate, integrate_vjp
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
@@ -36,8 +37,11 @@ __version__ = _version()
 __all__ = [
     "CFD",
     "Batch",
+    "Controller",
     "Data",
     "Gradient",
+    "Integration",
+    "IntegrationGradient",
     "Linearization",
     "Model",
     "Rollout",
@@ -47,6 +51,8 @@ __all__ = [
     "State",
     "StateLike",
     "Task",
+    "integrate",
+    "integrate_vjp",
     "linearize",
     "planner",
     "rollout",

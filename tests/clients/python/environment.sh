@@ -69,7 +69,7 @@ python_main() {
   sinew_install_packages $SINEW_PACKAGES_PYTHON
   base=$(python_base)
   if ! cached=$(python_cached "$base" "" requirements.txt requirements-extras.txt); then
-    echo "skipped: tests with jax, gymnasium, scipy, pandas, matplotlib, notebooks, viser, mcap, ray, playwright: these packages could not be fetched"
+    echo "skipped: tests with jax, gymnasium, scipy, diffrax, pandas, matplotlib, notebooks, viser, mcap, ray, playwright: these packages could not be fetched"
     cached=$(python_cached "$base" "" requirements.txt)
   fi
   python_copy "$cached" "$1"
