@@ -275,7 +275,7 @@ static bool stops(void *user) { return *(const bool *)user; }
 // The rollouts outlast an interruption: what is then made of them is the same.
 static void test_interrupted(void **state) {
   (void)state;
-  enum { MANY = 400 };
+  enum { MANY = 1600 };
   BodyPair b;
   bool stop = false;
   body_open(&b, 4);

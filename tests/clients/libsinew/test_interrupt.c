@@ -9,7 +9,7 @@
 #include "tests/clients/libsinew/batch_fixture.h"
 #include "tests/support/slow.h"
 
-enum { LONG = SN_SLOW ? 4000 : 20000 };
+enum { LONG = SN_SLOW ? 8000 : 60000 };
 
 static SinewModel *model;
 static SinewTask *task;
