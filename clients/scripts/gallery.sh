@@ -37,7 +37,7 @@ humanoid_walk 2 4 120 -15 4 1
 gripper_lift 3 8 120 -20 5 0
 hand_pose 1 16 150 -40 2.7 0
 hand_balls 1.5 16 150 -50 3.2 1
-hand_balls_round 5 4 150 -50 2.7 0
+hand_balls_round 5 4 150 -50 3.2 1
 ball_catch 1 16 150 -30 2.7 0
 ball_catch_still 1 16 150 -30 2.7 0
 cube_in_hand 3 16 60 -50 2.7 0
