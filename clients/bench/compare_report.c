@@ -142,16 +142,17 @@ static bool run_gnuplot(char *const arguments[]) {
 bool compare_draw(Compare *x) {
   char curves[] = "/tmp/sinew-compare.XXXXXX", commands[] = "/tmp/sinew-compare.XXXXXX", title[300], count[16],
        names[300] = "";
+  const bool both = has_plot(x, COMPARE_STEPS) && has_plot(x, COMPARE_TIME);
+  const int mode = has_plot(x, COMPARE_STEPS) ? COMPARE_STEPS : COMPARE_TIME;  // the first that is drawn
   int n = 0;
   for (int p = 0; p < x->nplanner; ++p) {
     if (!is_drawn(x, p)) continue;
     const size_t at = strlen(names);
-    snprintf(names + at, sizeof names - at, "%s%s", n++ ? " " : "", x->planner[p].name);
+    snprintf(names + at, sizeof names - at, "%s%s", n++ ? " " : "", compare_name(x, mode, p));
   }
   snprintf(title, sizeof title, "%s, %d seeds", x->c.task, x->seeds);
   snprintf(count, sizeof count, "%d", n);
-  const bool both = has_plot(x, COMPARE_STEPS) && has_plot(x, COMPARE_TIME);
-  const char *only = both ? "" : compare_modes[has_plot(x, COMPARE_STEPS) ? COMPARE_STEPS : COMPARE_TIME];
+  const char *only = both ? "" : compare_modes[mode];
   const int fd = mkstemp(commands), other = mkstemp(curves);
   bool ok = fd >= 0 && other >= 0 && write(fd, script, sizeof script - 1) == (ssize_t)sizeof script - 1 &&
             write_curves(x, curves);

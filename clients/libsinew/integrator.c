@@ -158,7 +158,7 @@ static SinewStatus keep_input(SinewIntegrator *x, const SinewIntegration *run, S
   const SnModel *m = &x->horizon->model;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, nu = (size_t)m->nu;
   const size_t nknot = (size_t)run->nknot, nout = (size_t)run->nout;
-  const size_t n = nknot * (1 + nu) + nout * (1 + nq + nv) + nq + nv;
+  const size_t n = nknot * (1 + nu) + nout * (1 + nq + nv) + nq + nv + 1;  // a body may have nothing that moves
   x->done = false;
   if (n > x->nblock) {
     free(x->block);

@@ -2,19 +2,20 @@
 # Compares gradients with sampling as figure 10 of the paper does (A. Paulus et al., arXiv 2506.14186): the cost over time of
 # hand_balls and bionic_tennis, five seeds each, at equal plan steps and at equal computing time (of the processor).
 #
-#   clients/scripts/figure10.sh [--quick] [--seeds N] [--only PLANNER,...] [--tasks TASK,...] [--steps] [--report] [FOLDER]
+#   clients/scripts/figure10.sh [--quick] [--seeds N] [--only PLANNER,...] [--tasks TASK,...] [--steps | --time] [--report]
+#                               [FOLDER]
 #
 # FOLDER (default: sinew-figure10) gets a file of JSON lines a task, a picture a task and table.md. A run that was broken off
 # goes on after the lines that it has, so the parts may be run one by one: --only adam,adam+cfd first, say. --steps: at equal
-# plan steps alone; --report: table and pictures of what there is. Planners: adam, adam+cfd, sampling-64, -256, -1024, -2048,
-# hybrid, ilqg. At equal time sampling has as many candidates as fit, once. Hours on two idle cores; --quick: one seed, 0.1 s,
-# two planners.
+# plan steps alone; --time: at equal time alone; --report: table and pictures of what there is. Planners: adam, adam+cfd,
+# sampling-64, -256, -1024, -2048, hybrid, ilqg. At equal time sampling has as many candidates as fit, once. Hours on two idle
+# cores; --quick: one seed, 0.1 s, two planners.
 #
 # Needs a release build (cmake --preset release && cmake --build build/release; or SINEW_BENCH names sinew-bench), the models of
 # MyoSuite (clients/setup.sh), and gnuplot for the pictures.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-usage() { sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 bench=${SINEW_BENCH:-build/release/bin/sinew-bench} folder=sinew-figure10 seeds=5 only="" some="" equal="" report="" quick=0
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -24,6 +25,7 @@ while [ $# -gt 0 ]; do
   --only) only=${2:?--only needs planners}; shift ;;
   --tasks) some=${2:?--tasks needs names}; shift ;;
   --steps) equal=steps ;;
+  --time) equal=time ;;
   --report) report=--report ;;
   -*) echo "figure10.sh: $1 is no option: --help lists them" >&2; exit 2 ;;
   *) folder=$1 ;;

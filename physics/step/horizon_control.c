@@ -49,7 +49,7 @@ sn_real sn_horizon_error(SnHorizon *h, const SnKeptStep *s) {
   tangent_to_qpos(m, w->qpos, x->xi, x->quat_error);
   for (int i = 0; i < m->nq; ++i) add_square(h, &sum, x->quat_error[i], s->qpos[i], w->qpos[i]);
   for (int i = 0; i < m->na; ++i) add_square(h, &sum, dt * x->dact[i], s->act[i], w->act[i]);
-  return (sn_real)sqrt(sum / (m->nq + 2 * m->nv + m->na));
+  return (sn_real)sqrt(sum / sn_maxi(m->nq + 2 * m->nv + m->na, 1));
 }
 
 sn_real sn_horizon_factor(SnHorizon *h, sn_real error, bool accepted) {
@@ -72,7 +72,7 @@ static sn_real size_of(const SnHorizon *h, const SnKeptStep *s, const sn_real *q
   for (int i = 0; i < m->nq; ++i) add_square(h, &sum, q[i], s->qpos[i], 0);
   for (int i = 0; i < m->nv; ++i) add_square(h, &sum, v[i], s->qvel[i], 0);
   for (int i = 0; i < m->na; ++i) add_square(h, &sum, act[i], s->act[i], 0);
-  return (sn_real)sqrt(sum / (m->nq + m->nv + m->na));
+  return (sn_real)sqrt(sum / sn_maxi(m->nq + m->nv + m->na, 1));
 }
 
 // d0, d1, d2 of the book are sizes of the state, of its rate and of the rate's rate.

@@ -276,6 +276,29 @@ static void ends(void **state) {
   close_run(&r);
 }
 
+// Nothing moves in a world without joints, and that is done.
+static void nothing_moves(void **state) {
+  (void)state;
+  BodyPair b;
+  SinewIntegratorDef def = sinew_default_integrator();
+  SinewIntegration in = sinew_default_integration();
+  SinewIntegrationReport report = sinew_default_integration_report();
+  SinewIntegrationBars bars = sinew_default_integration_bars();
+  const SinewState from = {.time = 0};
+  body_open_string(&b, "<mujoco><worldbody><geom size='0.1'/></worldbody></mujoco>");
+  def.model = b.model;
+  def.gradients = true;
+  in.duration = 1;
+  SinewIntegrator *x = sinew_integrator_create(&def, &b.err);
+  if (!x) fail_msg("%s", b.err.text);
+  body_ok(&b, sinew_integrator_run(x, &from, &in, &report, &b.err));
+  assert_int_equal(report.end, SINEW_END_DONE);
+  assert_true(report.reached == 1);
+  body_ok(&b, sinew_integrator_vjp(x, &bars, &b.err));
+  sinew_integrator_free(x);
+  body_close(&b);
+}
+
 static void refuses_definitions(void **state) {
   (void)state;
   Run r;
@@ -343,6 +366,7 @@ int main(void) {
                                      cmocka_unit_test(methods_agree),
                                      cmocka_unit_test(way_back),
                                      cmocka_unit_test(ends),
+                                     cmocka_unit_test(nothing_moves),
                                      cmocka_unit_test(refuses_definitions),
                                      cmocka_unit_test(refuses_runs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
