@@ -526,10 +526,11 @@ static inline SinewIntegration sinew_default_integration(void) {
 typedef struct SinewIntegrationReport {
   size_t size;
   SinewIntegrationEnd end;
-  double reached;   // time that it reached [s]
-  int accepted;     // steps
-  int rejected;     // attempts whose error was too large
-  int evaluations;  // how often the dynamics were evaluated
+  double reached;     // time that it reached [s]
+  int accepted;       // steps
+  int rejected;       // attempts whose error was too large
+  int evaluations;    // how often the dynamics were evaluated
+  unsigned warnings;  // SINEW_WARN_* bits of all its steps, rejected ones included
 } SinewIntegrationReport;
 
 // Returns zeros.
@@ -574,9 +575,10 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
 }
 
 // Runs the adjoint of the last run, which was done, over its steps, whose sizes count as constant. May be called any
-// number of times. Leaves out that the moment of a touch moves. Through contacts it is the derivative of the motion
-// only where forces begin at zero, with solimp[0] near 0 (it is at least 1e-4). Returns SINEW_ERR_STATE (no such run,
-// no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or SINEW_ERR_DIVERGED on failure.
+// number of times; a run that was refused ends that. Outputs hold no derivatives after a failure. Leaves out that the
+// moment of a touch moves. Through contacts it is the derivative of the motion only where forces begin at zero, with
+// solimp[0] near 0 (it is at least 1e-4). Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a
+// bar that is not finite) or SINEW_ERR_DIVERGED on failure.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 

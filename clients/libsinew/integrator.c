@@ -11,7 +11,7 @@ static const ApiStruct def_type = {"SinewIntegratorDef", "sinew_default_integrat
 static const ApiStruct run_type = {"SinewIntegration", "sinew_default_integration", sizeof(SinewIntegration),
                                    API_END(SinewIntegration, out_act)};
 static const ApiStruct report_type = {"SinewIntegrationReport", "sinew_default_integration_report",
-                                      sizeof(SinewIntegrationReport), API_END(SinewIntegrationReport, evaluations)};
+                                      sizeof(SinewIntegrationReport), API_END(SinewIntegrationReport, warnings)};
 static const ApiStruct bars_type = {"SinewIntegrationBars", "sinew_default_integration_bars",
                                     sizeof(SinewIntegrationBars), API_END(SinewIntegrationBars, mocap)};
 
@@ -24,7 +24,6 @@ enum { MOST_STEPS = 10000000, MOST_TIMES = 10000000 };  // of a run; knots, and 
 
 struct SinewIntegrator {
   ApiGuard guard;
-  const SinewModel *model;
   ApiCfd cfd;
   SnHorizon *horizon;
   bool gradients, done;  // done: the last run can be gone back through
@@ -87,7 +86,6 @@ static SinewStatus make(SinewIntegrator *x, const SinewIntegratorDef *def, Sinew
   SnHorizonSettings settings;
   SnError why;
   SinewStatus status = read_settings(def, &settings, err);
-  x->model = def->model;
   x->gradients = def->gradients;
   if (status == SINEW_OK && def->cfd) status = api_cfd_read(def->model, def->cfd, &x->cfd, err);
   if (status != SINEW_OK) return status;
@@ -118,7 +116,10 @@ void sinew_integrator_free(SinewIntegrator *integrator) {
   free(integrator);
 }
 
-const char *sinew_integration_end_text(SinewIntegrationEnd end) { return sn_horizon_status_text((SnHorizonStatus)end); }
+const char *sinew_integration_end_text(SinewIntegrationEnd end) {
+  if (end == SINEW_END_MEMORY) return "the memory for the steps of the way back (memory) does not suffice";
+  return sn_horizon_status_text((SnHorizonStatus)end);
+}
 
 // ---- the run ----
 
@@ -202,6 +203,8 @@ static SinewStatus integrate(SinewIntegrator *x, const SinewState *from, const S
   SinewIntegration run = sinew_default_integration();
   SnHorizonStatus end;
   SnError why;
+  x->done = false;  // of a run that is refused nothing can be asked
+  h->accepted = h->rejected = h->evaluations = 0;
   SinewStatus status = api_take(&run_type, given, &run, err);
   if (status == SINEW_OK) status = check_run(x, &run, err);
   if (status == SINEW_OK) status = keep_input(x, &run, err);
@@ -221,7 +224,8 @@ static SinewStatus integrate(SinewIntegrator *x, const SinewState *from, const S
                                        .reached = h->reached,
                                        .accepted = h->accepted,
                                        .rejected = h->rejected,
-                                       .evaluations = h->evaluations};
+                                       .evaluations = h->evaluations,
+                                       .warnings = (unsigned)*h->world.warn};
   status = api_give(&report_type, &made, report, err);
   return status == SINEW_OK ? api_ok(err) : status;
 }
@@ -302,7 +306,7 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
   const SnCfd cfd = sn_cfd(&settings);
   if (sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why) != SN_OK || !all_finite(x->tangent, (size_t)m->nv) ||
       !all_finite(bars.qvel, (size_t)m->nv) || !all_finite(bars.act, (size_t)m->na) ||
-      !all_finite(all.knot, (size_t)x->in.nknot * (size_t)m->nu))
+      !all_finite(all.knot, (size_t)x->in.nknot * (size_t)m->nu) || !all_finite(bars.mocap, 6 * (size_t)m->nmocap))
     return api_fail(err, SINEW_ERR_DIVERGED, "%s: a derivative is not finite", who);
   if (array && bars.qpos) api_bar_of_array(m, x->start, x->tangent, bars.qpos);
   if (!array && bars.qpos) memcpy(bars.qpos, x->tangent, sizeof *x->tangent * (size_t)m->nv);

@@ -52,12 +52,12 @@ Integrator::Integrator(const Model &model, const std::string &method, const std:
   handle = std::shared_ptr<SinewIntegrator>(made, sinew_integrator_free);
 }
 
-// Returns end, its words, the time reached, and the numbers of accepted steps, rejected ones, evaluations.
-std::tuple<int, std::string, double, int, int, int> run(Integrator &x, double duration, double time, const In &qpos,
-                                                        const In &qvel, const In &act, const In &mocap,
-                                                        const In &knot_time, const In &knot,
-                                                        const ConstNumbers &out_time, const Numbers &out_qpos,
-                                                        const Numbers &out_qvel, const Numbers &out_act) {
+// Returns end, its words, the time reached, the numbers of accepted steps, rejected ones, evaluations, and warnings.
+std::tuple<int, std::string, double, int, int, int, unsigned> run(Integrator &x, double duration, double time,
+                                                                  const In &qpos, const In &qvel, const In &act,
+                                                                  const In &mocap, const In &knot_time, const In &knot,
+                                                                  const ConstNumbers &out_time, const Numbers &out_qpos,
+                                                                  const Numbers &out_qvel, const Numbers &out_act) {
   Use use(x.busy, "integration");
   const SinewSizes *s = sinew_model_sizes(x.given.handle.get());
   const auto size = [](size_t k, int m) { return k * static_cast<size_t>(m); };
@@ -94,7 +94,8 @@ std::tuple<int, std::string, double, int, int, int> run(Integrator &x, double du
           report.reached,
           report.accepted,
           report.rejected,
-          report.evaluations};
+          report.evaluations,
+          report.warnings};
 }
 
 // Writes the starts of the steps; returns how many there were.

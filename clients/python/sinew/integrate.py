@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -68,6 +69,8 @@ class Integration:
         Time that was reached [s].
     accepted, rejected, evaluations : int
         Steps, attempts whose error was too large, and how often the dynamics were evaluated.
+    warnings : int
+        Bits of what happened in its steps, rejected ones included, ``SINEW_WARN_*``.
     step_time : ndarray, (accepted,)
         Where the steps begin [s]; empty without gradients.
     """
@@ -82,6 +85,7 @@ class Integration:
     accepted: int
     rejected: int
     evaluations: int
+    warnings: int
     step_time: Doubles
     _words: str = field(repr=False)
     _integrator: _core.Integrator = field(repr=False)
@@ -137,6 +141,25 @@ def _knots(model: Model, ctrl: ArrayLike | None, ctrl_time: ArrayLike | None) ->
     return row("ctrl_time", ctrl_time, len(values)), values, len(values)
 
 
+def _number(name: str, x: float) -> float:
+    """Return `x` as a float."""
+    try:
+        return float(x)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{name}: {x!r}, expected a number") from None
+
+
+def _bytes(memory: int) -> int:
+    """Return a number of bytes, checked."""
+    try:
+        size = operator.index(memory)
+    except TypeError:
+        raise ArgumentError(f"memory: {memory!r}, expected a whole number of bytes") from None
+    if not 0 <= size < 2**63:
+        raise ArgumentError(f"memory: {memory} bytes, expected 0 to 2**63 - 1")
+    return size
+
+
 def _times(time: ArrayLike) -> Doubles:
     """Return the times at which a motion is wanted, checked."""
     wanted = doubles("time", time)
@@ -186,18 +209,18 @@ def integrate(
     state : State, mapping or MjData, optional
         One initial state. Default: `qpos0` at rest.
     time : array_like, (M,)
-        Ascending times since the initial state at which the motion is wanted [s]. It ends with the last one.
+        Strictly ascending times since the initial state at which the motion is wanted [s]. It ends with the last one.
     ctrl : array_like, (nu,) or (K, nu), optional
         Controls: one for all the time, or K knots. Without them they are zero.
     ctrl_time : array_like, (K,), optional
-        Ascending times of the knots [s]. Before the first and behind the last one their controls hold.
+        Strictly ascending times of the knots [s]. Before the first and behind the last one their controls hold.
     linear : bool
         Controls go linearly between knots; else each holds until the next.
     method : str
         "euler", "heun", "midpoint", "ralston", "bosh3", "rk4", "tsit5", "dopri5" or "dopri8". "euler" and "rk4" need
         `fixed_step`.
     rtol, atol : float
-        Relative and absolute tolerance of a step, above 0.
+        Relative and absolute tolerance of a step, above 0, at most 1.
     fixed_step : float, optional
         All steps have this size, and no error is controlled [s].
     first_step, smallest_step, largest_step : float, optional
@@ -235,25 +258,30 @@ def integrate(
     wanted = _times(time)
     knot_time, knot, knots = _knots(model, ctrl, ctrl_time)
     start = one_state(model, state)
-    c = controller or Controller()
-    sizes = [float(x or 0) for x in (fixed_step, first_step, smallest_step, largest_step)]
-    if memory < 0:
-        raise ArgumentError(f"memory: {memory} bytes, expected at least 0")
+    c = Controller() if controller is None else controller
+    if not isinstance(c, Controller):
+        raise ArgumentError(f"controller: {type(c).__name__}, expected a sinew.Controller")
+    if not isinstance(method, str):
+        raise ArgumentError(f"method: {method!r}, expected a name")
+    if fixed_step is not None and not _number("fixed_step", fixed_step) > 0:
+        raise ArgumentError(f"fixed_step: {fixed_step} s, expected above 0 s, or None")
+    bounds = {"fixed_step": fixed_step, "first_step": first_step, "smallest_step": smallest_step}
+    sizes = [0.0 if x is None else _number(name, x) for name, x in [*bounds.items(), ("largest_step", largest_step)]]
     integrator = _core.Integrator(
-        model._native, method, [float(rtol), float(atol)], sizes,
-        [float(x) for x in (c.p, c.i, c.d, c.safety, c.shrink, c.grow)], whole("max_steps", max_steps), bool(linear),
-        bool(stop_at_outputs), bool(gradients), memory, None if cfd is None else cfd._native(),
+        model._native, method, [_number("rtol", rtol), _number("atol", atol)], sizes,
+        [_number(f"controller.{name}", x) for name, x in vars(c).items()], whole("max_steps", max_steps), bool(linear),
+        bool(stop_at_outputs), bool(gradients), _bytes(memory), None if cfd is None else cfd._native(),
     )  # fmt: skip
     m = len(wanted)
     qpos, qvel, act = np.empty((m, model.nq)), np.empty((m, model.nv)), np.empty((m, model.na))
-    end, words, reached, accepted, rejected, evaluations = integrator.run(
+    end, words, reached, accepted, rejected, evaluations, warnings = integrator.run(
         float(wanted[-1]), *start, knot_time, knot, wanted, qpos, qvel, act
     )
     step_time = np.empty(accepted if gradients else 0)
     integrator.steps(step_time)
     return Integration(
-        model, wanted.copy(), qpos, qvel, act, _ENDS[end], reached, accepted, rejected, evaluations, step_time, words,
-        integrator, knots,
+        model, wanted.copy(), qpos, qvel, act, _ENDS[end], reached, accepted, rejected, evaluations, warnings,
+        step_time, words, integrator, knots,
     )  # fmt: skip
 
 

@@ -194,6 +194,9 @@ def test_a_run_that_does_not_end_is_data() -> None:
         sinew.integrate_vjp(motion)
     few = sinew.integrate(spring(), {"qpos": [0.2]}, [5], memory=2000, rtol=1e-9, atol=1e-9)
     assert few.end == "memory"
+    with pytest.raises(LimitError, match=r"\(memory\) does not suffice"):
+        few.raise_if_unfinished()
+    assert motion.warnings == 0
     assert "steps" in repr(few)
 
 
@@ -218,7 +221,12 @@ def test_without_gradients_nothing_is_kept() -> None:
         (NotFoundError, "'rk45'", {"method": "rk45"}),
         (ArgumentError, "max_steps", {"max_steps": 0}),
         (ArgumentError, "memory", {"memory": 5}),
-        (ArgumentError, "memory", {"memory": -5}),
+        (ArgumentError, "memory: -5", {"memory": -5}),
+        (ArgumentError, "memory: 1000000", {"memory": 1e6}),
+        (ArgumentError, "method: 5", {"method": 5}),
+        (ArgumentError, "controller: dict", {"controller": {"p": 1}}),
+        (ArgumentError, "rtol: 'x'", {"rtol": "x"}),
+        (ArgumentError, "fixed_step: 0", {"fixed_step": 0.0}),
         (ArgumentError, "ctrl: shape", {"ctrl": [1, 2]}),
         (ArgumentError, "ctrl_time: shape", {"ctrl": [[1], [2]], "ctrl_time": [0]}),
         (ArgumentError, r"knot_time\[1\]", {"ctrl": [[1], [2]], "ctrl_time": [1, 1]}),
