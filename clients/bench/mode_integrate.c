@@ -15,7 +15,6 @@
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
 #include "clients/include/sinew.h"
-#include "physics/base/clock.h"
 
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 enum { FIRST = 3, LAST = 10 };  // tolerances 1e-FIRST to 1e-LAST

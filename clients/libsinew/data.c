@@ -13,10 +13,6 @@ _Static_assert((int)SINEW_WARN_CONTACTS == (int)SN_WARN_CONTACT_FULL &&
 
 // ---- life ----
 
-static void fill_nan(double *x, int n) {
-  for (int i = 0; i < n; ++i) x[i] = (double)NAN;
-}
-
 // Zeroed memory for n ints, at least one.
 static int *int_array(int n) { return calloc((size_t)n + 1, sizeof(int)); }
 
@@ -32,7 +28,7 @@ static bool make_arrays(SinewData *data) {
   if (!data->sensordata || !data->mocap || !data->warmstart || !data->moment_rownnz || !data->moment_rowadr ||
       !data->moment_colind)
     return false;
-  fill_nan(data->sensordata, m->nsensordata);
+  api_fill_nan(data->sensordata, (size_t)m->nsensordata);
   memcpy(data->moment_rownnz, m->mom_rownnz, sizeof(int) * (size_t)m->nout);
   memcpy(data->moment_rowadr, m->mom_rowadr, sizeof(int) * (size_t)m->nout);
   memcpy(data->moment_colind, m->mom_colind, sizeof(int) * (size_t)m->nmom);

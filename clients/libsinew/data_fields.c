@@ -91,10 +91,6 @@ static void *data_field(const SinewData *data, DataField i, SinewField *field) {
   return at;
 }
 
-static void fill_nan(double *x, int n) {
-  for (int i = 0; i < n; ++i) x[i] = (double)NAN;
-}
-
 // Whether steps of model m compute subtree_com of body i.
 static bool has_com(const SnModel *m, int i) {
   for (int r = 0; r < m->nroot; ++r)
@@ -107,22 +103,22 @@ static bool has_com(const SnModel *m, int i) {
 // NaN, and no path points, where steps of model m have left something out.
 static void mark_left_out(const SnModel *m, SnWorld *w) {
   for (int i = 0; i < m->nbody; ++i) {
-    if (!has_com(m, i)) fill_nan(w->subtree_com + 3 * i, 3);
+    if (!has_com(m, i)) api_fill_nan(w->subtree_com + 3 * i, 3);
     if (m->link_of_body[i] == 0) continue;
-    fill_nan(w->xipos + 3 * i, 3);
-    fill_nan(w->ximat + 9 * i, 9);
+    api_fill_nan(w->xipos + 3 * i, 3);
+    api_fill_nan(w->ximat + 9 * i, 9);
   }
   for (int i = 0; i < m->ngeom; ++i) {
     if (m->link_of_geom[i] == 0 || m->need_geom[i]) continue;
-    fill_nan(w->geom_xpos + 3 * i, 3);
-    fill_nan(w->geom_xmat + 9 * i, 9);
+    api_fill_nan(w->geom_xpos + 3 * i, 3);
+    api_fill_nan(w->geom_xmat + 9 * i, 9);
   }
   for (int i = 0; i < m->nsite; ++i) {
     if (m->link_of_site[i] == 0) continue;
-    if (m->need_site[i] < 1) fill_nan(w->site_xpos + 3 * i, 3);
-    if (m->need_site[i] < 2) fill_nan(w->site_xmat + 9 * i, 9);
+    if (m->need_site[i] < 1) api_fill_nan(w->site_xpos + 3 * i, 3);
+    if (m->need_site[i] < 2) api_fill_nan(w->site_xmat + 9 * i, 9);
   }
-  fill_nan(w->wrap_xpos, 6 * m->nwrap);
+  api_fill_nan(w->wrap_xpos, 6 * (size_t)m->nwrap);
   for (int i = 0; i < m->ntendon; ++i) w->ten_wrapadr[i] = w->ten_wrapnum[i] = 0;
   for (int i = 0; i < 2 * m->nwrap; ++i) w->wrap_obj[i] = 0;
 }

@@ -27,6 +27,11 @@ struct SinewData {
   size_t nscratch;
 };
 
+// Sets n numbers to NaN; x may be NULL.
+static inline void api_fill_nan(double *x, size_t n) {
+  for (size_t i = 0; x && i < n; ++i) x[i] = (double)NAN;
+}
+
 // ---- data_step.c ----
 
 // Begins a call that cannot do without a body. `who` is the function that the user has called.

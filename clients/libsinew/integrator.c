@@ -160,7 +160,6 @@ static SinewStatus keep_input(SinewIntegrator *x, const SinewIntegration *run, S
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, nu = (size_t)m->nu;
   const size_t nknot = (size_t)run->nknot, nout = (size_t)run->nout;
   const size_t n = nknot * (1 + nu) + nout * (1 + nq + nv) + nq + nv + 1;  // a body may have nothing that moves
-  x->done = false;
   if (n > x->nblock) {
     free(x->block);
     x->nblock = 0;
@@ -178,10 +177,6 @@ static SinewStatus keep_input(SinewIntegrator *x, const SinewIntegration *run, S
   x->bar = take(&at, nout * nv);
   x->tangent = take(&at, nv);
   return SINEW_OK;
-}
-
-static void fill_nan(double *x, size_t n) {
-  for (size_t i = 0; x && i < n; ++i) x[i] = (double)NAN;
 }
 
 // Puts the world where the run begins.
@@ -211,9 +206,9 @@ static SinewStatus integrate(SinewIntegrator *x, const SinewState *from, const S
   if (status == SINEW_OK) status = begin(x, from, err);
   if (status != SINEW_OK) return status;
   const size_t nout = (size_t)run.nout, nq = nout * (size_t)h->model.nq;
-  fill_nan(x->qpos, nq);
-  fill_nan(run.out_qvel, nout * (size_t)h->model.nv);
-  fill_nan(run.out_act, nout * (size_t)h->model.na);
+  api_fill_nan(x->qpos, nq);
+  api_fill_nan(run.out_qvel, nout * (size_t)h->model.nv);
+  api_fill_nan(run.out_act, nout * (size_t)h->model.na);
   const SnHorizonOutput out = {.qpos = x->qpos, .qvel = run.out_qvel, .act = run.out_act};
   if (sn_horizon_run(h, &x->in, &out, &end, &why) != SN_OK) return api_hand_on(err, &why);
   if (run.out_qpos && nq > 0) memcpy(run.out_qpos, x->qpos, sizeof *x->qpos * nq);

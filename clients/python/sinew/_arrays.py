@@ -20,6 +20,7 @@ __all__ = [
     "Doubles",
     "Inputs",
     "Layout",
+    "as_array",
     "check_out",
     "doubles",
     "given",
@@ -82,6 +83,13 @@ def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
 def given(name: str, x: ArrayLike | None, *shape: int) -> Doubles | None:
     """Return `x` as doubles of this shape; None stays."""
     return None if x is None else row(name, x, *shape)
+
+
+def as_array(coordinates: str) -> bool:
+    """Return whether derivatives by positions are by the entries of `qpos`, not along tangents."""
+    if coordinates not in ("array", "tangent"):
+        raise ArgumentError(f"coordinates: {coordinates!r}, expected 'array' or 'tangent'")
+    return coordinates == "array"
 
 
 def one_state(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import doubles, given, one_state, row, shape_text
+from sinew._arrays import as_array, doubles, given, one_state, row, shape_text
 from sinew.cfd import CFD
 from sinew.distance import Distance, distance_of
 from sinew.errors import ArgumentError
@@ -354,13 +354,12 @@ class Data(Named):
         UnsupportedError
             A bar of a sensor without a derivative.
         """
-        if coordinates not in ("array", "tangent"):
-            raise ArgumentError(f"coordinates: {coordinates!r}, expected 'array' or 'tangent'")
+        by_entries = as_array(coordinates)
         model = self.model
-        nq = model.nq if coordinates == "array" else model.nv
+        nq = model.nq if by_entries else model.nv
         out = StepGradient(np.empty(nq), np.empty(model.nv), np.empty(model.na), np.empty(model.nu))
         self._native.vjp(
-            coordinates == "array",
+            by_entries,
             given("qpos", qpos, nq),
             given("qvel", qvel, model.nv),
             given("act", act, model.na),

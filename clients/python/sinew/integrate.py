@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew import _core
-from sinew._arrays import Doubles, doubles, given, one_state, row, shape_text, whole
+from sinew._arrays import Doubles, as_array, doubles, given, one_state, row, shape_text, whole
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, LimitError
 from sinew.model import Model, not_a_model
@@ -324,20 +324,16 @@ def integrate_vjp(
     """
     if not isinstance(integration, Integration):
         raise ArgumentError(f"integration: {type(integration).__name__}, expected a sinew Integration")
-    if coordinates not in ("array", "tangent"):
-        raise ArgumentError(f"coordinates: {coordinates!r}, expected 'array' or 'tangent'")
+    by_entries = as_array(coordinates)
     model, m = integration.model, len(integration.time)
-    nq = model.nq if coordinates == "array" else model.nv
+    nq = model.nq if by_entries else model.nv
     bars = given("qpos", qpos, m, nq), given("qvel", qvel, m, model.nv), given("act", act, m, model.na)
     knots = integration._knots
     out = IntegrationGradient(
         np.zeros((1 if knots is None else knots, model.nu)), np.empty(nq), np.empty(model.nv), np.empty(model.na),
         np.zeros((model.nmocap, 6)),
     )  # fmt: skip
-    integration._integrator.vjp(
-        coordinates == "array", *bars, out.qpos, out.qvel, out.act,
-        out.ctrl, out.mocap,
-    )  # fmt: skip
+    integration._integrator.vjp(by_entries, *bars, out.qpos, out.qvel, out.act, out.ctrl, out.mocap)
     if knots is None:
         out.ctrl = out.ctrl[0]
     return out

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, Inputs, check_out, doubles, inputs, whole
+from sinew._arrays import Doubles, Inputs, as_array, check_out, doubles, inputs, whole
 from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, StateError
@@ -391,13 +391,11 @@ def rollout_vjp(
     """
     if not isinstance(rollout, Rollout):
         raise ArgumentError(f"rollout: {type(rollout).__name__}, expected a sinew.Rollout")
-    if coordinates not in ("array", "tangent"):
-        raise ArgumentError(f"coordinates: {coordinates!r}, expected 'array' or 'tangent'")
+    by_entries = as_array(coordinates)
     if cost is not None and rollout.cost is None:
         raise ArgumentError("cost: the rollouts have no task")
     model, n, rows = rollout.model, rollout._count, rollout._steps + 1
-    as_array = coordinates == "array"
-    nq = model.nq if as_array else model.nv
+    nq = model.nq if by_entries else model.nv
     bars = (
         _bar("qpos", qpos, (rows, nq), rollout),
         _bar("qvel", qvel, (rows, model.nv), rollout),
@@ -409,7 +407,7 @@ def rollout_vjp(
     out = (np.empty((n, rows - 1, model.nu)), np.empty((n, nq)), np.empty((n, model.nv)), np.empty((n, model.na)))
     status = np.empty(n, np.int32)
     with rollout._lease.use() as batch:
-        batch.vjp(as_array, *bars, *out, status)
+        batch.vjp(by_entries, *bars, *out, status)
     if rollout._many:
         return Gradient(*out, status)
     return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()))
