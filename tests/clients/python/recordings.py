@@ -62,12 +62,15 @@ def record(arm: Arm, path: Path, plans: int, daemon: Daemon, **options: Any) -> 
 
 @pytest.fixture(name="file", scope="module")
 def recorded_file(daemon: Daemon, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Record a session from its middle on, with tuning."""
+    """Record a session from its middle on, with tuning.
+
+    Poses and figures are written up to a thousand times a second: a fast machine makes all plans within 0.1 s.
+    """
     path = tmp_path_factory.mktemp("record") / "arm.mcap"
     with daemon.client(20) as client:
         arm = Arm(client)
         arm.go(5)
-        with Recorder(path, arm.session.id, daemon.endpoint) as recorder:
+        with Recorder(path, arm.session.id, daemon.endpoint, rate=1000.0) as recorder:
             await_first(arm, recorder, states=True)
             arm.go(40, states=True)
             arm.session.tune(weights={"speed": 0.002}, adam_rate=0.02)
