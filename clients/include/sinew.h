@@ -94,6 +94,7 @@ typedef struct SinewTask SinewTask;              // cost and start of a task, fr
 typedef struct SinewBackend SinewBackend;        // threads, or a device
 typedef struct SinewBatch SinewBatch;            // many rollouts of a model on a backend, and what is kept of them
 typedef struct SinewIntegrator SinewIntegrator;  // a run of one body with chosen steps
+typedef struct SinewParameters SinewParameters;  // how parameters of one's own move the numbers of a model
 typedef struct SinewPlanner SinewPlanner;        // one body, one task, one plan that is refined
 
 // Holds the state of a body. This structure does not grow. Who puts a body into a state may leave arrays NULL: qpos0,
@@ -438,6 +439,27 @@ SINEW_API SinewStatus sinew_model_integrate(const SinewModel *model, const doubl
 SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const double *qpos1, const double *qpos2,
                                              double *tangent, SinewError *err);
 
+// ---- parameters of a model ----
+
+// Makes parameters of whatever a model is made from: entries of arrays, attributes of MJCF, many at once. plus and minus
+// (count) hold the model with parameter p moved up and down by step[p]: compiled anew, or made by
+// sinew_model_with_arrays. Derivatives by the fields of the model are exact; they are multiplied by the central
+// differences of these models, whose error is of second order in the step. A step of 1e-5 of a parameter's size does.
+// sinew_batch_vjp and sinew_integrator_vjp take them. None of the models is needed afterwards. Free them with
+// sinew_parameters_free. Any number of threads may share them. Returns NULL and on failure
+//   SINEW_ERR_ARGUMENT     a pointer, a step that is not above 0, a model of another structure
+//   SINEW_ERR_UNSUPPORTED  a parameter moves an integer, or a number without a derivative: the text names it. These are
+//                          the time step, impratio, vertices of meshes, divisors of pulleys, anchors of connect and
+//                          weld, actfrcrange of tendons, cranks, periods of setpoints
+//   SINEW_ERR_MEMORY       there is no room
+SINEW_API SinewParameters *sinew_parameters_create(const SinewModel *model, const SinewModel *const *plus,
+                                                   const SinewModel *const *minus, const double *step, int count,
+                                                   SinewError *err);
+// Frees parameters. Accepts NULL.
+SINEW_API void sinew_parameters_free(SinewParameters *parameters);
+// Returns the number of parameters.
+SINEW_API int sinew_parameters_count(const SinewParameters *parameters);
+
 // ---- integration with chosen steps ----
 
 // Says how to integrate a body over a horizon by an explicit Runge-Kutta method. The state (qpos, qvel, act) moves by
@@ -564,6 +586,8 @@ typedef struct SinewIntegrationBars {
   double *act;                   // (na)
   double *knot;                  // (nknot, nu) by the controls
   double *mocap;                 // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
+  const SinewParameters *parameters;  // of the model of the integrator
+  double *parameter;                  // (count of parameters) by them
 } SinewIntegrationBars;
 
 // Returns zeros.
@@ -851,6 +875,8 @@ typedef struct SinewGradients {
   double *qvel;  // (N, nv)
   double *act;   // (N, na)
   int *status;   // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or the derivative left the range of numbers
+  const SinewParameters *parameters;  // of models of the structure of the batch's, CPU alone
+  double *parameter;                  // (N, count of parameters) by them
 } SinewGradients;
 
 // Returns zeros.
@@ -866,7 +892,9 @@ static inline SinewGradients sinew_default_gradients(void) {
 // NULL stands for the task's cost alone. May be called any number of times. A rollout whose status is not SINEW_OK has
 // derivatives 0; bars of one that diverged are not read. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without
 // gradients), SINEW_ERR_ARGUMENT (a number that is not finite), SINEW_ERR_UNSUPPORTED (a bar of a sensor without a
-// derivative), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
+// derivative, parameters on a device), SINEW_ERR_MEMORY (for parameters), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on
+// failure. Of a cost and of sensors, parameters reach what frames, tendons and actuators make of them; numbers that only
+// the sensor reads, as the bounds of a limit sensor, count as constant.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
 

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/libsinew/backend_private.h"
 #include "clients/libsinew/coordinates_private.h"
+#include "clients/libsinew/parameters_private.h"
 
 static const ApiStruct bars_type = {"SinewTrajectoryBars", "sinew_default_bars", sizeof(SinewTrajectoryBars),
                                     API_END(SinewTrajectoryBars, cost)};
@@ -205,6 +207,28 @@ SinewStatus api_check_kept(const SinewBatch *b, SinewError *err) {
   return SINEW_OK;
 }
 
+// ---- parameters ----
+
+static SinewStatus check_parameters(const SinewBatch *b, const SinewGradients *out, SinewError *err) {
+  if (!out->parameter) return SINEW_OK;
+  if (!out->parameters) return api_fail(err, SINEW_ERR_ARGUMENT, "SinewGradients.parameters is NULL, parameter is not");
+  if (!sn_backend_has(b->backend->backend, SN_BACKEND_PARAMETERS))
+    return api_fail(err, SINEW_ERR_UNSUPPORTED, "parameters: the backend '%s' makes no derivatives by the model",
+                    sn_backend_name(b->backend->backend));
+  return api_parameters_fit(out->parameters, api_model_structure(b->model), err);
+}
+
+// Derivatives by parameters from those by the models, 0 where there is none.
+static void give_parameters(const SinewBatch *b, const SinewGradients *out, const ApiBars *bars) {
+  const size_t n = (size_t)sinew_parameters_count(out->parameters);
+  for (size_t i = 0; i < (size_t)b->kept->count; ++i) {
+    if (b->kept->item[i].status == SN_GRADIENT_DONE)
+      sn_model_bar_apply(out->parameters->tangents, &bars->bar[i], out->parameter + i * n);
+    else
+      clear(out->parameter, i, n);
+  }
+}
+
 static SinewStatus vjp(SinewBatch *b, const SinewTrajectoryBars *bars_in, const SinewGradients *out_in,
                        SinewError *err) {
   SinewTrajectoryBars bars = sinew_default_bars();
@@ -219,11 +243,19 @@ static SinewStatus vjp(SinewBatch *b, const SinewTrajectoryBars *bars_in, const 
   const bool array = bars.coordinates == SINEW_ARRAY && b->kept->states;
   status = take_bars(b, &bars, array, err);
   if (status != SINEW_OK) return status;
+  ApiBars models = {0};
+  if ((status = check_parameters(b, &out, err)) != SINEW_OK) return status;
+  if (out.parameter && (status = api_bars_make(&models, out.parameters, (size_t)b->kept->count, err)) != SINEW_OK)
+    return status;
   set_outputs(b, &out, array);
+  for (int i = 0; i < b->kept->count; ++i) b->kept->item[i].model_bar = models.bar ? &models.bar[i] : NULL;
   api_interrupt_begin(&b->interrupt);
-  if (!work(b, b->kept->count, false)) return api_batch_unfinished(b, err);
-  give(b, &out, array);
-  return api_ok(err);
+  const bool done = work(b, b->kept->count, false);
+  if (done) give(b, &out, array);
+  if (done && models.bar) give_parameters(b, &out, &models);
+  for (int i = 0; i < b->kept->count; ++i) b->kept->item[i].model_bar = NULL;
+  api_bars_free(&models);
+  return done ? api_ok(err) : api_batch_unfinished(b, err);
 }
 
 SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,

@@ -4,6 +4,7 @@
 
 #include "clients/libsinew/coordinates_private.h"
 #include "clients/libsinew/data_private.h"
+#include "clients/libsinew/parameters_private.h"
 #include "physics/step/horizon.h"
 
 static const ApiStruct def_type = {"SinewIntegratorDef", "sinew_default_integrator", sizeof(SinewIntegratorDef),
@@ -26,6 +27,7 @@ struct SinewIntegrator {
   ApiGuard guard;
   ApiCfd cfd;
   SnHorizon *horizon;
+  uint64_t structure;  // of the model
   bool gradients, done;  // done: the last run can be gone back through
   // Copies of what the last run was given, and its positions, in one block.
   double *block;
@@ -90,6 +92,7 @@ static SinewStatus make(SinewIntegrator *x, const SinewIntegratorDef *def, Sinew
   if (status == SINEW_OK && def->cfd) status = api_cfd_read(def->model, def->cfd, &x->cfd, err);
   if (status != SINEW_OK) return status;
   x->horizon = sn_horizon_create(def->model->model, &settings, &why);
+  x->structure = api_model_structure(def->model);
   if (!x->horizon) return api_hand_on(err, &why);
   return api_ok(err);
 }
@@ -247,6 +250,13 @@ int sinew_integrator_steps(const SinewIntegrator *integrator, double *time, int 
 
 // ---- the way back ----
 
+static SinewStatus check_parameters(const SinewIntegrator *x, const SinewIntegrationBars *bars, SinewError *err) {
+  if (!bars->parameter) return SINEW_OK;
+  if (!bars->parameters)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.parameters is NULL, parameter is not");
+  return api_parameters_fit(bars->parameters, x->structure, err);
+}
+
 static SinewStatus check_bars(const SinewIntegrator *x, const SinewIntegrationBars *bars, SinewError *err) {
   const SnModel *m = &x->horizon->model;
   const int nqpos = bars->coordinates == SINEW_ARRAY ? m->nq : m->nv;
@@ -283,7 +293,10 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
     status = api_fail(err, SINEW_ERR_STATE, "%s: %s", who,
                       x->gradients ? "there is no run that was done" : "the integrator was made without gradients");
   if (status == SINEW_OK) status = check_bars(x, &bars, err);
+  if (status == SINEW_OK) status = check_parameters(x, &bars, err);
   if (status != SINEW_OK) return status;
+  ApiBars model = {0};
+  if (bars.parameter && (status = api_bars_make(&model, bars.parameters, 1, err)) != SINEW_OK) return status;
   const bool array = bars.coordinates == SINEW_ARRAY;
   for (int k = 0; array && bars.out_qpos && k < x->in.nout; ++k)
     api_bar_of_tangent(m, x->qpos + (size_t)k * (size_t)m->nq, bars.out_qpos + (size_t)k * (size_t)m->nq,
@@ -295,11 +308,15 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
                              .qvel = bars.qvel,
                              .act = bars.act,
                              .knot = x->in.nknot > 0 ? bars.knot : NULL,
-                             .mocap = bars.mocap};
+                             .mocap = bars.mocap,
+                             .model = model.bar};
   SnCfdSettings settings = x->cfd.settings;
   settings.on = x->cfd.use != SINEW_CFD_NONE;
   const SnCfd cfd = sn_cfd(&settings);
-  if (sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why) != SN_OK || !all_finite(x->tangent, (size_t)m->nv) ||
+  bool good = sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why) == SN_OK;
+  if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, bars.parameter);
+  api_bars_free(&model);
+  if (!good || !all_finite(bars.parameter, bars.parameter ? (size_t)sinew_parameters_count(bars.parameters) : 0) || !all_finite(x->tangent, (size_t)m->nv) ||
       !all_finite(bars.qvel, (size_t)m->nv) || !all_finite(bars.act, (size_t)m->na) ||
       !all_finite(all.knot, (size_t)x->in.nknot * (size_t)m->nu) || !all_finite(bars.mocap, 6 * (size_t)m->nmocap))
     return api_fail(err, SINEW_ERR_DIVERGED, "%s: a derivative is not finite", who);

@@ -32,6 +32,9 @@ SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError 
 // with what differs, where it has not.
 SinewStatus api_model_same_structure(const SinewModel *of, const SinewModel *model, const char *name, SinewError *err);
 
+// Returns a digest of the structure of a model, never 0.
+uint64_t api_model_structure(const SinewModel *model);
+
 // derivative.c: refuses sensors whose derivative is asked for and not known: those with a bar (nsensordata) that is not
 // 0, or all where it is NULL. `who` is the call. Returns SINEW_OK or SINEW_ERR_UNSUPPORTED.
 SinewStatus api_check_sensors(const SnModel *m, const double *bar, const char *who, SinewError *err);

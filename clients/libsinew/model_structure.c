@@ -34,7 +34,7 @@ static uint64_t digest_of(const SnModel *m) {
 }
 
 // Any number of threads may come here at once: they find the same.
-static uint64_t structure_of(const SinewModel *model) {
+uint64_t api_model_structure(const SinewModel *model) {
   SinewModel *m = (SinewModel *)(uintptr_t)model;
   uint64_t digest = atomic_load(&m->structure);
   if (digest == 0) atomic_store(&m->structure, digest = digest_of(model->model));
@@ -60,7 +60,7 @@ static bool arrays_differ(const SnModelArray *of, const SnModelArray *a, const c
 SinewStatus api_model_same_structure(const SinewModel *of, const SinewModel *model, const char *name, SinewError *err) {
   SnModelArray x, y;
   SnLayoutField f, g;
-  if (structure_of(of) == structure_of(model)) return SINEW_OK;
+  if (api_model_structure(of) == api_model_structure(model)) return SINEW_OK;
   for (int i = 0; sn_model_array(of->model, i, &x) && sn_model_array(model->model, i, &y); ++i)
     if (arrays_differ(&x, &y, name, err)) return SINEW_ERR_ARGUMENT;
   for (int i = 0; sn_world_field(of->model, i, &f) && sn_world_field(model->model, i, &g); ++i)

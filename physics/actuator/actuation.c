@@ -203,6 +203,107 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
 }
 #endif
 
+#if defined(SN_MODEL_BARS)
+// Adds the bar of the bound of a range that holds x.
+SN_LOCAL void act_bound_model_vjp(sn_real *range_bar, const sn_real *range, sn_real x, sn_real bar) {
+  if (range_bar && x < range[0]) range_bar[0] += bar;
+  if (range_bar && x > range[1]) range_bar[1] += bar;
+}
+
+// Bar of the clamped control k: of its range, where that holds it.
+SN_LOCAL void act_ctrl_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_real bar) {
+  if (sn_clamped_ctrl(m, w, k) != w->ctrl[k])
+    act_bound_model_vjp(a->model->actuator_ctrlrange ? a->model->actuator_ctrlrange + 2 * k : NULL,
+                        m->actuator_ctrlrange + 2 * k, w->ctrl[k], bar);
+}
+
+// Rate of the activation of actuator i, with the bar `bar`, by time constants.
+SN_LOCAL void act_rate_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_real ctrl, sn_real act, sn_real bar) {
+  const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
+  const int type = m->actuator_dyntype[i];
+  if (!to->actuator_dynprm || type == SN_DYN_INTEGRATOR) return;
+  sn_real *out = to->actuator_dynprm + SN_NDYN * i, moved[3];
+  if (type != SN_DYN_MUSCLE) {
+    if (prm[0] > SN_MINVAL) out[0] -= bar * (ctrl - act) / (prm[0] * prm[0]);
+    return;
+  }
+  for (int k = 0; k < 3; ++k) {
+    const sn_real h = SN_DIFFERENCE * prm[k];
+    if (prm[k] == 0) continue;
+    sn_copy3(moved, prm);
+    moved[k] = prm[k] + h;
+    const sn_real up = sn_muscle_rate(ctrl, act, moved);
+    moved[k] = prm[k] - h;
+    out[k] += bar * (up - sn_muscle_rate(ctrl, act, moved)) / (2 * h);
+  }
+}
+
+// Activation of actuator i after h [s], with the bar `bar`: its range, and the constant of an exact filter.
+SN_LOCAL void act_advance_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_real act, sn_real rate, sn_real h,
+                                    sn_real bar) {
+  const sn_real *range = m->actuator_actrange + 2 * i, tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
+  const bool exact = m->actuator_dyntype[i] == SN_DYN_FILTEREXACT;
+  const sn_real left = sn_exp(-h / tau), next = act + rate * (exact ? tau * (1 - left) : h);
+  if (m->actuator_actlimited[i] && !(next >= range[0] && next <= range[1])) {
+    act_bound_model_vjp(to->actuator_actrange ? to->actuator_actrange + 2 * i : NULL, range, next, bar);
+    return;
+  }
+  if (exact && to->actuator_dynprm) to->actuator_dynprm[SN_NDYN * i] += bar * rate * (1 - left - left * h / tau);
+}
+
+// Table of a muscle: gain (velocity not NULL) or bias with the bar `bar`, by differences of the curve in its numbers.
+SN_LOCAL void act_table_model_vjp(const sn_real *table, sn_real *out, sn_real length, const sn_real *velocity,
+                                  sn_real bar) {
+  sn_real moved[SN_NMUSCLE], end[2];
+  sn_copy(moved, table, SN_NMUSCLE);
+  for (int k = 0; k < SN_NMUSCLE; ++k) {
+    const sn_real h = SN_DIFFERENCE * sn_max(sn_abs(table[k]), SN_R(1e-3));
+    for (int e = 0; e < 2; ++e) {
+      moved[k] = table[k] + (e == 0 ? h : -h);
+      end[e] = velocity ? sn_muscle_gain(moved, length, *velocity) : sn_muscle_bias(moved, length);
+    }
+    moved[k] = table[k];
+    out[k] += bar * (end[0] - end[1]) / (2 * h);
+  }
+}
+
+// Coefficients of an affine gain or bias.
+SN_LOCAL void act_affine_model_vjp(sn_real *out, bool affine, sn_real length, sn_real velocity, sn_real bar) {
+  out[0] += bar;
+  if (!affine) return;
+  out[1] += bar * length;
+  out[2] += bar * velocity;
+}
+
+// The force of actuator i before all limits has the bar `bar`.
+SN_LOCAL void act_force_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
+                                  sn_real bar) {
+  const int o = m->actuator_outadr[i];
+  const sn_real length = w->actuator_length[o], velocity = w->actuator_velocity[o];
+  if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE) {
+    if (to->muscle_gain)
+      act_table_model_vjp(m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i, length, &velocity,
+                          bar * input);
+  } else if (to->actuator_gainprm) {
+    act_affine_model_vjp(to->actuator_gainprm + SN_NGAIN * i, m->actuator_gaintype[i] == SN_GAIN_AFFINE, length,
+                         velocity, bar * input);
+  }
+  if (m->actuator_biastype[i] == SN_BIAS_MUSCLE && to->muscle_bias)
+    act_table_model_vjp(m->muscle_bias + SN_NMUSCLE * i, to->muscle_bias + SN_NMUSCLE * i, length, NULL, bar);
+  if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm)
+    act_affine_model_vjp(to->actuator_biasprm + SN_NBIAS * i, true, length, velocity, bar);
+}
+
+// Limits of the actuator forces of joints: where one holds, lambda works on it.
+SN_LOCAL void act_joint_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a) {
+  for (int k = 0; a->model->jnt_actfrcrange && k < m->nsaturable; ++k) {
+    const int j = m->saturable[k], dof = m->jnt_dofadr[j];
+    act_bound_model_vjp(a->model->jnt_actfrcrange + 2 * j, m->jnt_actfrcrange + 2 * j, sn_dof_actuation(m, w, dof),
+                        a->motion[SN_LAMBDA * m->nv + dof]);
+  }
+}
+#endif
+
 // Bars of act_rate's arguments.
 SN_LOCAL void act_rate_vjp(const SnModel *m, int i, sn_real ctrl, sn_real act, sn_bar bar, sn_bar *ctrl_bar,
                            sn_bar *act_bar) {
@@ -254,6 +355,10 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
     for (int k = m->actuator_actadr[i]; k >= 0 && k <= act_last(m, i); ++k) {
       sn_bar rate_bar = {0};
       act_advance_vjp(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k], a->act_bar + k, &rate_bar);
+#if defined(SN_MODEL_BARS)
+      if (a->model)
+        act_advance_model_vjp(m, a->model, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k]);
+#endif
       if (!disabled) a->act_dot_bar[k] += rate_bar;
     }
   }
@@ -265,13 +370,26 @@ SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int 
   const int last = act_last(m, i), k = m->actuator_ctrladr[i];
   sn_bar ctrl_bar = {0};
   act_rate_vjp(m, i, bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k), w->act[last], bar, &ctrl_bar, a->act_bar + last);
+#if defined(SN_MODEL_BARS)
+  if (a->model && !bad_ctrl) {
+    act_rate_model_vjp(m, a->model, i, sn_clamped_ctrl(m, w, k), w->act[last], bar);
+    act_ctrl_model_vjp(m, w, a, k, ctrl_bar);
+  }
+#endif
   if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += ctrl_bar;
 }
 
 // Bar of actuator i's force before its own limit, from force_bar; `force` is that force.
 SN_LOCAL sn_bar act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_real force) {
   const sn_real *range = m->actuator_forcerange + 2 * i;
-  if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) return sn_bar_of(0);
+  if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) {
+#if defined(SN_MODEL_BARS)
+    if (a->model)
+      act_bound_model_vjp(a->model->actuator_forcerange ? a->model->actuator_forcerange + 2 * i : NULL, range, force,
+                          a->force_bar[m->actuator_outadr[i]]);
+#endif
+    return sn_bar_of(0);
+  }
   return a->force_bar[m->actuator_outadr[i]];
 }
 
@@ -338,11 +456,19 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   const sn_bar input_bar = bar * act_gain(m, w, i);
   act_gain_vjp(m, w, i, bar * act_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
   act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
+#if defined(SN_MODEL_BARS)
+  if (a->model) act_force_model_vjp(m, w, a->model, i, act_input(m, w, i, bad_ctrl), bar);
+  if (a->model && last < 0 && !bad_ctrl) act_ctrl_model_vjp(m, w, a, k, input_bar);
+#endif
   if (last < 0) {
     if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
   } else if (m->actuator_actearly[i]) {
     sn_bar rate_bar = {0};
     act_advance_vjp(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar, a->act_bar + last, &rate_bar);
+#if defined(SN_MODEL_BARS)
+    if (a->model)
+      act_advance_model_vjp(m, a->model, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar);
+#endif
     act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
   } else {
     a->act_bar[last] += input_bar;
@@ -383,5 +509,8 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   }
   if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);
   SN_SYNC(lane);
+#if defined(SN_MODEL_BARS)
+  if (a->model) SN_ONE(lane) act_joint_model_vjp(m, w, a);
+#endif
   sn_actuator_force_vjp(m, w, a, lane);
 }

@@ -252,6 +252,7 @@ SN_INLINE void ten_add_force(sn_bar *W, const sn_real *r, const sn_bar *f, sn_re
 // A straight line from p0 to p1: the wrench that it has about c, its direction and its length times scale.
 typedef struct TenLine {
   const sn_real *p0, *p1, *c;  // (3)
+  sn_real *force[2];           // (3) gets the forces on its ends, where the model's derivative is asked for; NULL
   const sn_real *W;            // (6)
   sn_real length, scale;
 } TenLine;
@@ -275,11 +276,68 @@ SN_LOCAL void ten_line_vjp(sn_bar *at0, sn_bar *at1, const TenLine *line, sn_bar
   sn_addto3(f1, f);
   ten_add_force(at0 + TEN_WRENCH, r0, f0, -1);
   ten_add_force(at1 + TEN_WRENCH, r1, f1, 1);
+#if defined(SN_MODEL_BARS)
+  if (line->force[0]) {
+    sn_subfrom3(line->force[0], f0);
+    sn_addto3(line->force[1], f1);
+  }
+#endif
   for (int e = 0; e < 6; ++e) {
     at0[TEN_PULL + e] -= W[e];
     at1[TEN_PULL + e] += W[e];
   }
 }
+
+#if defined(SN_MODEL_BARS)
+// Where the force on a site goes; NULL: nobody asks.
+SN_INLINE sn_real *ten_site_force(const SnAdjoint *a, int site) {
+  return a->model ? a->model->site_wrench + 6 * site + 3 : NULL;
+}
+
+// length_bar times the length of the path around a geom of another radius, plus the rate of that length when its ends
+// move at y (6) relative to the geom. False where that path is free.
+SN_LOCAL bool ten_wrap_work(const SnModel *m, const SnWorld *w, int k, sn_real radius, sn_real length_bar,
+                            const sn_real *y, sn_real *work) {
+  const int geom = m->wseg_geom[k], site = m->wseg_side_site[k];
+  const sn_real *p0 = w->site_xpos + 3 * m->wseg_site[2 * k], *p1 = w->site_xpos + 3 * m->wseg_site[2 * k + 1];
+  sn_real pnt[6], u0[3], u1[3], side[3];
+  int turn;
+  SnWrapGeom wrap = {.pos = w->geom_xpos + 3 * geom,
+                     .mat = w->geom_xmat + 9 * geom,
+                     .side = m->wseg_side + 3 * k,
+                     .radius = radius,
+                     .type = m->wseg_type[k],
+                     .rule = m->wseg_rule[k]};
+  if (site >= 0) {
+    sn_real arm[3];
+    sn_sub3(arm, w->site_xpos + 3 * site, wrap.pos);
+    sn_mulmattvec3(side, wrap.mat, arm);
+    wrap.rule = sn_norm3(arm) < m->geom_size[3 * geom] ? SN_SIDE_INSIDE : SN_SIDE_OUTSIDE;
+    wrap.side = side;
+  }
+  const sn_real arc = sn_wrap(pnt, &turn, p0, p1, &wrap);
+  if (arc < 0) return false;
+  sn_sub3(u0, p0, pnt);
+  sn_sub3(u1, p1, pnt + 3);
+  const sn_real first = sn_normalize3(u0), last = sn_normalize3(u1);
+  *work = m->wseg_scale[k] * (length_bar * (first + arc + last) + sn_dot3(u0, y) + sn_dot3(u1, y + 3));
+  return true;
+}
+
+// Radius of the geom of segment k, by central differences of its path alone.
+SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_real length_bar,
+                                   const sn_real *y) {
+  const int geom = m->wseg_geom[k];
+  const sn_real radius = m->geom_size[3 * geom], h = SN_DIFFERENCE * radius;
+  sn_real up, down;
+  if (!a->model->geom_size || !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
+      !ten_wrap_work(m, w, k, radius - h, length_bar, y, &down))
+    return;
+  a->model->geom_size[3 * geom] += (up - down) / (2 * h);
+}
+#else
+#define ten_site_force(a, site) NULL
+#endif
 
 // Segment k, which touches its geom.
 SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real *c,
@@ -301,6 +359,9 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
       .pos = pos, .mat = w->geom_xmat + 9 * geom, .radius = m->geom_size[3 * geom], .type = m->wseg_type[k]};
   const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / scale, .turn = w->wseg_turn[k]};
   sn_wrap_hvp(g, h, x, y, &wrap, &path);
+#if defined(SN_MODEL_BARS)
+  if (a->model) ten_radius_model_vjp(m, w, a, k, length_bar, y);
+#endif
   for (int i = 0; i < 2; ++i) {
     sn_bar *at = a->tenlink + TEN_LINK * entry[i], F[6], G[6], t[3], turn[3];
     sn_real W[6];
@@ -320,6 +381,15 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
       around[TEN_PULL + e] -= W[e];
       around[TEN_WRENCH + e] -= e < 3 ? G[e] - turn[e] : G[e];
     }
+#if defined(SN_MODEL_BARS)
+    if (!a->model) continue;
+    sn_real *on = a->model->geom_wrench + 6 * geom;
+    sn_addto3(ten_site_force(a, m->wseg_site[2 * k + i]), F + 3);
+    sn_cross(t, G + 3, x + 3 * i);  // the reaction, about the geom's centre
+    sn_addto3(on, t);
+    sn_addto3(on, turn);
+    sn_subfrom3(on + 3, G + 3);
+#endif
   }
 }
 
@@ -327,6 +397,9 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
 SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const sn_bar length_bar = a->ten_length_bar[t];
   const sn_real *c = w->subtree_com + 3 * m->ten_root[t];
+#if defined(SN_MODEL_BARS)
+  if (a->model && a->model->ten_const) a->model->ten_const[t] += length_bar;
+#endif
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
   int used = sn_any(length_bar) || (*a->sat_on && sn_any(a->sat_ten_bar[t])) ? 1 << SN_NMOTION : 0;
@@ -339,6 +412,7 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     const TenLine line = {.p0 = w->site_xpos + 3 * site[0],
                           .p1 = w->site_xpos + 3 * site[1],
                           .c = c,
+                          .force = {ten_site_force(a, site[0]), ten_site_force(a, site[1])},
                           .W = w->line_wrench + 6 * s,
                           .length = w->seg_length[s],
                           .scale = m->seg_scale[s]};
@@ -353,6 +427,7 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     const TenLine line = {.p0 = w->site_xpos + 3 * site[0],
                           .p1 = w->site_xpos + 3 * site[1],
                           .c = c,
+                          .force = {ten_site_force(a, site[0]), ten_site_force(a, site[1])},
                           .W = w->line_wrench + 6 * (m->nseg + 2 * k),
                           .length = w->wseg_length[k],
                           .scale = m->wseg_scale[k]};
@@ -390,6 +465,21 @@ SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
   }
 }
 
+#if defined(SN_MODEL_BARS)
+// Coefficients of fixed tendons: of the length, and of the rates in all motions.
+SN_LOCAL void ten_fixed_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
+  for (int dof = 0; dof < m->nv; ++dof) {
+    for (int i = m->fixed_adr[dof]; i < m->fixed_adr[dof + 1]; ++i) {
+      const int t = m->fixed_tendon[i];
+      sn_real bar = a->ten_length_bar[t] * w->qpos[m->jnt_qposadr[m->dof_jntid[dof]]];
+      for (int z = 0; z < SN_NMOTION; ++z) bar += a->ten_rate_bar[SN_NMOTION * t + z] * a->motion[z * m->nv + dof];
+      if (*a->sat_on) bar += a->sat_ten_bar[t] * a->sat_motion[dof];
+      a->model->ten_J_fixed[m->fixed_entry[i]] += bar;
+    }
+  }
+}
+#endif
+
 SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) ten_path_vjp(m, w, a, t);
@@ -407,4 +497,10 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
   }
   SN_SYNC(lane);
   if (m->nsaturable > 0) sn_saturation_sweep(m, w, a, lane);
+#if defined(SN_MODEL_BARS)
+  if (a->model && a->model->ten_J_fixed) {
+    SN_ONE(lane) ten_fixed_model_vjp(m, w, a);
+    SN_SYNC(lane);
+  }
+#endif
 }

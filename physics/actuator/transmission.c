@@ -226,11 +226,62 @@ SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   sn_addto3(a->qpos_bar + turn, bar);
 }
 
+#if defined(SN_MODEL_BARS)
+// Gear of an actuator on hinge or slide j: length gear q, rates gear z.
+SN_LOCAL void trn_gear_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int j) {
+  const int dof = m->jnt_dofadr[j];
+  sn_real bar = a->trn_length_bar[o] * w->qpos[m->jnt_qposadr[j]];
+  for (int z = 0; z < SN_NMOTION; ++z) bar += a->trn_rate_bar[SN_NMOTION * o + z] * a->motion[z * m->nv + dof];
+  if (*a->sat_on) bar += a->sat_trn_bar[o] * a->sat_motion[dof];
+  a->model->actuator_gear[6 * o] += bar;
+}
+
+// Gear of an actuator on tendon t.
+SN_LOCAL void trn_tendon_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int t) {
+  sn_real bar = a->trn_length_bar[o] * w->ten_length[t];
+  for (int z = 0; z < SN_NMOTION; ++z) bar += a->trn_rate_bar[SN_NMOTION * o + z] * a->ten_rate[SN_NMOTION * t + z];
+  for (int k = 0; *a->sat_on && k < m->ten_J_rownnz[t]; ++k) {
+    const int e = m->ten_J_rowadr[t] + k;
+    bar += a->sat_trn_bar[o] * w->ten_J[e] * a->sat_motion[m->ten_J_colind[e]];
+  }
+  a->model->actuator_gear[6 * o] += bar;
+}
+
+// Gear of an actuator on the ball or free joint j, whose rates are those of `turn` and, of a free joint, three before.
+SN_LOCAL void trn_turn_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, int o, int j) {
+  const bool ball = m->jnt_type[j] == SN_JNT_BALL, in_parent = m->actuator_trntype[i] == SN_TRN_JOINTINPARENT;
+  const int dof = m->jnt_dofadr[j], turn = ball ? 0 : 3;
+  sn_real A[6] = {0}, quat[4], phi[3];
+  for (int z = 0; z < SN_NMOTION; ++z)
+    for (int k = 0; k < turn + 3; ++k) A[k] += a->trn_rate_bar[SN_NMOTION * o + z] * a->motion[z * m->nv + dof + k];
+  for (int k = 0; *a->sat_on && k < turn + 3; ++k) A[k] += a->sat_trn_bar[o] * a->sat_motion[dof + k];
+  sn_copy4(quat, w->qpos + m->jnt_qposadr[j] + turn);
+  sn_normalize4(quat);
+  if (ball) {
+    sn_quat2vel(phi, quat);
+    sn_addtoscl3(A, phi, a->trn_length_bar[o]);
+  }
+  if (in_parent) {
+    sn_copy3(phi, A + turn);
+    sn_rotquat(A + turn, phi, quat);
+  }
+  for (int k = 0; k < turn + 3; ++k) a->model->actuator_gear[6 * o + k] += A[k];
+}
+#endif
+
 SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
   const int dof = m->jnt_dofadr[j], type = m->jnt_type[j];
   for (int k = m->jnt_act_adr[j]; k < m->jnt_act_adr[j + 1]; ++k) {
     const int i = m->jnt_act[k], o = m->actuator_outadr[i];
     const sn_real gear = m->actuator_gear[6 * o];
+#if defined(SN_MODEL_BARS)
+    if (a->model && a->model->actuator_gear) {
+      if (type == SN_JNT_BALL || type == SN_JNT_FREE)
+        trn_turn_model_vjp(m, w, a, i, o, j);
+      else
+        trn_gear_model_vjp(m, w, a, o, j);
+    }
+#endif
     if (type == SN_JNT_BALL || type == SN_JNT_FREE) {
       if (!trn_idle(a, o)) trn_turn_vjp(m, w, a, i, j);
       continue;
@@ -240,10 +291,14 @@ SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   }
 }
 
-SN_LOCAL void trn_tendon_vjp(const SnModel *m, SnAdjoint *a, int t) {
+SN_LOCAL void trn_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
+  (void)w;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int o = m->actuator_outadr[m->ten_act[k]];
     const sn_real gear = m->actuator_gear[6 * o];
+#if defined(SN_MODEL_BARS)
+    if (a->model && a->model->actuator_gear) trn_tendon_model_vjp(m, w, a, o, t);
+#endif
     a->ten_length_bar[t] += gear * a->trn_length_bar[o];
     if (*a->sat_on) a->sat_ten_bar[t] += gear * a->sat_trn_bar[o];
     for (int z = 0; z < SN_NMOTION; ++z)
@@ -254,7 +309,7 @@ SN_LOCAL void trn_tendon_vjp(const SnModel *m, SnAdjoint *a, int t) {
 // A body in the adjoint of an output: its link, where it is pulled, its weighted twist A less that of the link that
 // both sites have in common, and A there.
 typedef struct TrnEnd {
-  int body;
+  int body, site;  // site: -1: none
   sn_real r[3];
   sn_bar A[6], v[3];
 } TrnEnd;
@@ -272,6 +327,7 @@ SN_LOCAL void trn_add_twist(const SnModel *m, const SnAdjoint *a, int o, int bod
 SN_LOCAL void trn_open(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int body, const sn_real *p,
                        int common, TrnEnd *end) {
   end->body = body;
+  end->site = -1;
   sn_zero(end->A, 6);
   sn_sub3(end->r, p, sn_twist_origin(m, w, body));
   trn_add_twist(m, a, o, body, 1, end->A);
@@ -288,6 +344,11 @@ SN_LOCAL void trn_push(const SnModel *m, SnAdjoint *a, const TrnEnd *end, const 
     wrench[e] += moment[e] + t[e];
     wrench[3 + e] += f[e];
   }
+#if defined(SN_MODEL_BARS)
+  if (!a->model || end->site < 0) return;
+  sn_addto3(a->model->site_wrench + 6 * end->site, t);
+  sn_addto3(a->model->site_wrench + 6 * end->site + 3, f);
+#endif
 }
 
 // The same force and torque, times the rates' bars and sign, to the bars of the twists of `body`.
@@ -345,10 +406,17 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   TrnEnd ends[2];
   trn_open(m, w, a, o, m->site_bodyid[slider], w->site_xpos + 3 * slider, 0, ends);
   trn_open(m, w, a, o, m->site_bodyid[crank], w->site_xpos + 3 * crank, 0, ends + 1);
+  ends[0].site = slider;
+  ends[1].site = crank;
   sn_sub3(x.v, w->site_xpos + 3 * crank, w->site_xpos + 3 * slider);
   sn_sub3(y.v, ends[1].v, ends[0].v);
   sn_cross(y.axis, ends[0].A, x.axis);
   trn_crank_hvp(&g, &h, &x, &y, m->actuator_cranklength[i], m->actuator_gear[6 * o]);
+#if defined(SN_MODEL_BARS)
+  if (a->model && a->model->actuator_gear && m->actuator_gear[6 * o] != 0)
+    a->model->actuator_gear[6 * o] += (length_bar * w->actuator_length[o] + sn_dot3(g.v, y.v) + sn_dot3(g.axis, y.axis)) /
+                                      m->actuator_gear[6 * o];
+#endif
   sn_cross(turn, x.axis, g.axis);
   trn_pull(m, a, o, ends[1].body, ends + 1, g.v, none, 1);
   sn_scale3(back, turn, -1);
@@ -411,6 +479,33 @@ SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   trn_push(m, a, ref, f, t);
 }
 
+#if defined(SN_MODEL_BARS)
+// Gear of an actuator on a site: of its moment along the fields of site and reference, and of its length.
+SN_LOCAL void trn_site_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, const TrnEnd *site,
+                                 const TrnEnd *ref) {
+  const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
+  const sn_real *mat = w->site_xmat + 9 * (ref_id >= 0 ? ref_id : id);
+  sn_real v[3], turn[3], local[3], *out = a->model->actuator_gear + 6 * o;
+  sn_sub3(v, site->v, ref->v);
+  sn_sub3(turn, site->A, ref->A);
+  if (ref_id >= 0) {
+    sn_real arm[3], quat[4], inverse[4], relative[4];
+    sn_sub3(arm, w->site_xpos + 3 * id, w->site_xpos + 3 * ref_id);
+    sn_addtoscl3(v, arm, a->trn_length_bar[o]);
+    trn_site_quat(m, w, id, quat);
+    trn_site_quat(m, w, ref_id, relative);
+    sn_negquat(inverse, relative);
+    sn_mulquat(relative, inverse, quat);
+    sn_quat2vel(arm, relative);
+    sn_addtoscl3(out + 3, arm, a->trn_length_bar[o]);
+  }
+  sn_mulmattvec3(local, mat, v);
+  sn_addto3(out, local);
+  sn_mulmattvec3(local, mat, turn);
+  sn_addto3(out + 3, local);
+}
+#endif
+
 SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
   const int body = m->site_bodyid[id], ref_body = ref_id >= 0 ? m->site_bodyid[ref_id] : 0;
@@ -423,10 +518,12 @@ SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   sn_mulmatvec3(force, mat, gear);
   sn_mulmatvec3(torque, mat, gear + 3);
   trn_open(m, w, a, o, body, w->site_xpos + 3 * id, common, &site);
+  site.site = id;
   trn_pull(m, a, o, body, &site, force, torque, 1);
   if (common) trn_pull(m, a, o, common, &site, force, torque, -1);
   if (ref_id >= 0) {
     trn_open(m, w, a, o, ref_body, w->site_xpos + 3 * ref_id, common, &ref);
+    ref.site = ref_id;
     trn_pull(m, a, o, ref_body, &ref, force, torque, -1);
     if (common) trn_pull(m, a, o, common, &ref, force, torque, 1);
   }
@@ -443,6 +540,9 @@ SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   sn_addto3(t, spin);
   trn_push(m, a, ref_id >= 0 ? &ref : &site, none, t);
   if (ref_id >= 0) trn_refsite_length_vjp(m, w, a, i, &site, &ref, force);
+#if defined(SN_MODEL_BARS)
+  if (a->model && a->model->actuator_gear) trn_site_model_vjp(m, w, a, i, &site, &ref);
+#endif
 }
 
 SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
@@ -471,7 +571,7 @@ SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   SN_FOR(j, m->njnt) trn_joint_vjp(m, w, a, j);
-  SN_FOR(t, m->ntendon) trn_tendon_vjp(m, a, t);
+  SN_FOR(t, m->ntendon) trn_tendon_vjp(m, w, a, t);
   // they share links and contacts, and are few
   SN_ONE(lane) {
     for (int k = 0; k < m->nspaceact; ++k) {

@@ -32,6 +32,11 @@ SN_INLINE sn_real sn_polynomial_change(const sn_real *poly, sn_real x) {
 SN_INLINE sn_real sn_damping_slope(const sn_real *damp, sn_real v) {
   return sn_polynomial_slope(damp[0], damp + 1, sn_abs(v));
 }
+// Adds bar times the derivatives of sn_damping_slope by the coefficients (1 + SN_NPOLY) to `out`.
+SN_INLINE void sn_damping_slope_vjp(sn_real *out, sn_real v, sn_real bar) {
+  sn_real power = 1;
+  for (int p = 0; p <= SN_NPOLY; ++p, power *= sn_abs(v)) out[p] += bar * (sn_real)(p + 1) * power;
+}
 // Returns the slope of sn_damping_slope in v, 0 at v = 0.
 SN_INLINE sn_real sn_damping_curve(const sn_real *damp, sn_real v) {
   sn_real s = 0;

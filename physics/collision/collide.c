@@ -171,10 +171,9 @@ SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con
 }
 
 // The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
-SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnWorld *w, int pair, sn_real reach, SnContact *con) {
-  const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
+SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
   SnNearest near;
-  if (!sn_ellipsoid_nearest(m->geom_type[a.geom], &a, &b, &near) || near.dist > reach) return 0;
+  if (!sn_ellipsoid_nearest(m->geom_type[a->geom], a, b, &near) || near.dist > reach) return 0;
   sn_real mid[3];
   sn_add3(mid, near.x1, near.x2);
   sn_scale3(mid, mid, SN_R(0.5));
@@ -190,7 +189,10 @@ SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
 // The nearest points of a pair that does not touch, if they are within reach; else returns 0.
 SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, SnContact *con) {
   const SnCollider own = collide_far_collider(m, pair);
-  if (own == SN_COLLIDER_ELLIPSOID) return collide_ellipsoid(m, w, pair, reach, con);
+  if (own == SN_COLLIDER_ELLIPSOID) {
+    const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
+    return collide_ellipsoid(m, &a, &b, reach, con);
+  }
   if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
   const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
   if (n > 0) sn_contact_nearest(con, n);
@@ -440,6 +442,79 @@ SN_LOCAL void collide_contact_vjp(const SnModel *m, const SnWorld *w, const SnAd
   }
 }
 
+#if defined(SN_MODEL_BARS)
+// Finds contact `con` again among those that its pair has with other sizes of geom `side`: the one of the same feature
+// that is nearest. Returns false where it is gone.
+SN_LOCAL bool collide_resized(const SnModel *m, const SnWorld *w, const SnContact *con, int side, const sn_real *size,
+                              SnContact *to) {
+  SnShape shape[2] = {sn_shape(m, w, con->geom[0]), sn_shape(m, w, con->geom[1])};
+  SnContact found[SN_COLLIDE_SLOTS];
+  const SnCollider collider = collide_made_by(m, con);
+  const sn_real reach = sn_max(m->cpair_reach[con->pair], con->dist) + SN_R(1e-3);
+  sn_real nearest = SN_R(1e30);
+  int n = 0;
+  shape[side].size = size;
+  if (con->cfd == SN_CONTACT_FAR && collider == SN_COLLIDER_CONVEX)
+    n = sn_convex_nearest(m, shape, shape + 1, reach, found);
+  else if (collider == SN_COLLIDER_ELLIPSOID)
+    n = collide_ellipsoid(m, shape, shape + 1, reach, found);
+  else
+    n = sn_collide_shapes(m, shape, shape + 1, collider, reach, m->cpair_max[con->pair], found);
+  for (int i = 0; i < n; ++i) {
+    sn_real d[3];
+    sn_sub3(d, found[i].pos, con->pos);
+    if ((collider != SN_COLLIDER_CONVEX && found[i].feature != con->feature) || sn_norm3(d) >= nearest) continue;
+    nearest = sn_norm3(d);
+    *to = found[i];
+  }
+  if (nearest >= SN_R(1e30)) return false;
+  collide_complete_frame(to->frame);
+  return true;
+}
+
+// Sizes of the geoms of contact i, by central differences of its collider alone.
+SN_LOCAL void collide_size_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
+  const SnContact *con = w->contact + i;
+  for (int side = 0; side < 2; ++side) {
+    const int g = con->geom[side];
+    const sn_real *size = m->geom_size + 3 * g;
+    if (m->geom_type[g] == SN_GEOM_PLANE || m->geom_type[g] == SN_GEOM_MESH) continue;
+    for (int k = 0; k < 3; ++k) {
+      SnContact end[2];
+      sn_real moved[3], sum = 0;
+      const sn_real h = SN_DIFFERENCE * size[k];
+      if (size[k] == 0) continue;
+      bool found = true;
+      for (int e = 0; e < 2; ++e) {
+        sn_copy3(moved, size);
+        moved[k] += e == 0 ? h : -h;
+        found = found && collide_resized(m, w, con, side, moved, end + e);
+      }
+      if (!found) continue;
+      sum += a->con_dist_bar[i] * (end[0].dist - end[1].dist);
+      for (int e = 0; e < 3; ++e) sum += a->con_pos_bar[3 * i + e] * (end[0].pos[e] - end[1].pos[e]);
+      for (int e = 0; e < 9; ++e) sum += a->con_frame_bar[9 * i + e] * (end[0].frame[e] - end[1].frame[e]);
+      a->model->geom_size[3 * g + k] += sum / (2 * h);
+    }
+  }
+}
+
+// Frames and sizes of the geoms of contact i by the model.
+SN_LOCAL void collide_contact_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
+  const SnContact *con = w->contact + i;
+  for (int side = 0; side < 2; ++side) {
+    const int g = con->geom[side];
+    const sn_real *wrench = a->con_wrench + 12 * i + 6 * side;
+    sn_real arm[3], t[3], *to = a->model->geom_wrench + 6 * g;
+    sn_sub3(arm, sn_twist_origin(m, w, m->geom_bodyid[g]), w->geom_xpos + 3 * g);
+    sn_cross(t, arm, wrench + 3);
+    sn_addto3(to, t);
+    for (int e = 0; e < 6; ++e) to[e] += wrench[e];
+  }
+  if (a->model->geom_size) collide_size_model_vjp(m, w, a, i);
+}
+#endif
+
 // One lane a contact; then one a link, which adds up its contacts in their order.
 SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int n = w->ncon[0];
@@ -464,6 +539,12 @@ SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
       if (link != b || !collide_is_wanted(a, i)) continue;
       for (int e = 0; e < 6; ++e) a->wrench[6 * b + e] += a->con_wrench[12 * i + 6 * side + e];
     }
+#endif
+#if defined(SN_MODEL_BARS)
+  SN_ONE(lane) {
+    for (int i = 0; a->model && i < n; ++i)
+      if (collide_is_wanted(a, i)) collide_contact_model_vjp(m, w, a, i);
+  }
 #endif
   SN_SYNC(lane);
 }

@@ -300,6 +300,20 @@ SN_LOCAL void contacts_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
 #endif
 }
 
+#if defined(SN_MODEL_BARS)
+// What rows are made of besides positions, by the model.
+SN_LOCAL void rows_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
+  const int sources = w->ne[0] + w->nf[0] + w->nl[0];
+  for (int b = 0; b < w->nblock[0] && w->block_row[b] < sources; ++b) sn_source_model_vjp(m, w, a, sn_block(w, b));
+  for (int i = 0; i < w->ncon[0]; ++i) {
+    sn_real velocity[18];
+    if (w->contact[i].efc_address < 0) continue;
+    sn_contact_velocities(m, w, a, i, velocity);
+    sn_contact_model_vjp(m, w, a, i, velocity);
+  }
+}
+#endif
+
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
@@ -321,4 +335,10 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
     }
     SN_SYNC(lane);
   }
+#if defined(SN_MODEL_BARS)
+  if (a->model) {
+    SN_ONE(lane) rows_model_vjp(m, w, a);
+    SN_SYNC(lane);
+  }
+#endif
 }

@@ -247,6 +247,24 @@ SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   }
 }
 
+#if defined(SN_MODEL_BARS)
+SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_real *velocity) {
+  const SnContact *con = w->contact + i;
+  sn_zero(velocity, 18);
+  for (int side = 0; side < 2; ++side) {
+    const int body = m->geom_bodyid[con->geom[side]];
+    sn_real arm[3], frame[9];
+    sn_sub3(arm, con->pos, sn_twist_origin(m, w, body));
+    for (int e = 0; e < 9; ++e) frame[e] = side == 0 ? -con->frame[e] : con->frame[e];
+    for (int z = 0; z < 3; ++z) {
+      sn_real vel[6] = {0};
+      contact_velocity(con->dim, frame, sn_twist(m, a, body, (SnMotion)z), arm, vel);
+      for (int e = 0; e < con->dim; ++e) velocity[6 * z + e] += vel[e];
+    }
+  }
+}
+#endif
+
 SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar *twist) {
   const SnContact *con = w->contact + i;
   const int row = con->efc_address;

@@ -58,6 +58,11 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
 // [side][lambda, a, v][6]. Returns false where those are zero, and writes nothing.
 SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar *twist);
 
+#if defined(SN_MODEL_BARS)
+// Computes the contact velocities (3, 6) of contact i in the motions lambda, a, v.
+SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_real *velocity);
+#endif
+
 // ---- impedance.c ----
 
 // Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.
@@ -66,6 +71,14 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 // Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
 // that impedance alone. depth is that of sn_reference_depth.
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
+
+#if defined(SN_MODEL_BARS)
+// Add the derivative of G (adjoint.h) by the model's solref, solimp, friction, margins and inverse weights, those of a
+// block of a source or those of contact i. velocity (3, 6) holds the contact velocities of the motions lambda, a, v; it
+// is read where the cone is a pyramid.
+SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block);
+SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *velocity);
+#endif
 
 // ---- constraint.c ----
 

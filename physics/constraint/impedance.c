@@ -21,6 +21,11 @@
 // d) A), d log D = d' / (d (1 - d)) on all rows of a contact, whichever share they have in the R of the first. One that
 // holds R at a bound has none.
 //
+// By the model: k, b and d follow from solref and solimp as above, D from A, too: d log D = - d log A. Numbers that are
+// replaced or held at a bound have no derivative. Of elliptic cones R_j = R1 mu_1^2 / mu_j^2, and where the contact
+// slides the force is f_0 = -D_0 (x_0 - T) / (1 + mu^2), f_j = -f_0 mu_j^2 x_j / T, T^2 = sum (mu_j x_j)^2 with x the
+// residual; of pyramids R holds mu_1^2 (1 + mu_1^2).
+//
 // Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1 (0, too).
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
@@ -61,9 +66,9 @@ SN_LOCAL RowParams admit_params(const SnModel *m, const SnWorld *w, const sn_rea
   return p;
 }
 
-SN_LOCAL RowParams source_params(const SnModel *m, const SnWorld *w, int s) {
-  const int id = m->src_id[s], ref = SN_NREF * id, imp = SN_NIMP * id;
-  switch (m->src_type[s]) {
+SN_LOCAL RowParams source_params(const SnModel *m, const SnWorld *w, int type, int id) {
+  const int ref = SN_NREF * id, imp = SN_NIMP * id;
+  switch (type) {
     case SN_CNSTR_EQUALITY:
       return admit_params(m, w, m->eq_solref + ref, NULL, m->eq_solimp + imp);
     case SN_CNSTR_FRICTION_DOF:
@@ -161,9 +166,8 @@ SN_LOCAL sn_real regularizer(sn_real imp, sn_real diagA) {
 }
 
 // Approximate inverse inertia of row k of a source.
-SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
-  const int id = m->src_id[s];
-  switch (m->src_type[s]) {
+SN_LOCAL sn_real source_weight(const SnModel *m, int type, int id, int k) {
+  switch (type) {
     case SN_CNSTR_EQUALITY:
       return sn_equality_weight(m, id, k);
     case SN_CNSTR_FRICTION_DOF:
@@ -177,7 +181,8 @@ SN_LOCAL sn_real source_weight(const SnModel *m, int s, int k) {
 
 #if !defined(SN_PACK)
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block) {
-  const RowParams p = source_params(m, w, s);
+  const int type = m->src_type[s], id = m->src_id[s];
+  const RowParams p = source_params(m, w, type, id);
   const bool equality = s < m->nsrc_eq, friction = !equality && s < m->nsrc_fl;
   sn_real norm = 0;  // all rows of a connect or weld share the impedance at the norm of their residual
   if (equality && block.num > 1) norm = sn_sqrt(sn_dot(w->efc_pos + block.row, w->efc_pos + block.row, block.num));
@@ -187,7 +192,7 @@ SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock bl
     sn_real *kbip = w->efc_KBIP + 4 * row;
     kbip[2] = impedance_at(p.solimp, pos - w->efc_margin[row], kbip + 3);
     row_spring(p.solref, p.solimp[1], friction, kbip);
-    put_regularizer(w, row, regularizer(kbip[2], source_weight(m, s, k)));
+    put_regularizer(w, row, regularizer(kbip[2], source_weight(m, type, id, k)));
   }
 }
 
@@ -237,13 +242,229 @@ SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
   return w->efc_R[row] / (2 * mu * mu);
 }
 
+// Returns true where a bound has replaced the R of a row.
+SN_LOCAL bool is_bounded(const SnWorld *w, int row) {
+  const sn_real R = bounded_R(w, row);
+  return R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS);
+}
+
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
   if (slope == 0) return sn_bar_of(0);
   const sn_bar reference = a->row_c[row] * kbip[0] * slope * depth;
   const sn_bar force = a->row_lambda[row] * w->efc_force[row];
   if (!sn_any(force) || imp <= SN_R(1e-30)) return reference;
-  const sn_real R = bounded_R(w, row);
-  if (R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS)) return reference;
+  if (is_bounded(w, row)) return reference;
   return reference + force * (slope / (imp * (1 - imp)));
 }
+
+#if defined(SN_MODEL_BARS)
+// Bars of what several rows of a source or contact share.
+typedef struct ImpedanceBar {
+  sn_real impedance, weight;  // d; log A
+  sn_real width;              // dwidth, through k and b
+  sn_real solref[SN_NREF], solreffriction[SN_NREF];
+} ImpedanceBar;
+
+// Stiffness and damping of a row: bars of the solref that they were made of, and of dwidth.
+SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_real k_bar, sn_real b_bar,
+                                   sn_real *ref_bar, sn_real *width_bar) {
+  const sn_real k = kbip[0], b = kbip[1];
+  if (ref[0] > 0) {
+    ref_bar[0] -= 2 * k_bar * k / ref[0];
+    ref_bar[1] -= 2 * k_bar * k / ref[1];
+  } else {
+    ref_bar[0] -= k_bar / (dwidth * dwidth);
+  }
+  if (ref[1] > 0)
+    ref_bar[0] -= b_bar * b / ref[0];
+  else
+    ref_bar[1] -= b_bar / dwidth;
+  *width_bar -= (2 * k_bar * k + b_bar * b) / dwidth;
+}
+
+// Adds the bars of one row. ref: its solref, of friction in `ref_bar`'s place.
+SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const sn_real *ref, sn_real dwidth,
+                            sn_real *ref_bar, ImpedanceBar *bar) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], c = a->row_c[row];
+  const sn_real force = a->row_lambda[row] * w->efc_force[row];
+  sn_real slope;
+  const sn_real depth = sn_reference_depth(w, row, &slope);
+  bar->impedance += c * kbip[0] * depth;
+  row_spring_model_vjp(ref, dwidth, kbip, kbip[0] == 0 ? 0 : c * imp * depth, -c * w->efc_vel[row], ref_bar,
+                       &bar->width);
+  // the force of saturated friction loss does not depend on D
+  const int state = w->efc_state[row];
+  if (state == SN_CSTATE_LINEARNEG || state == SN_CSTATE_LINEARPOS) return;
+  if (imp <= SN_R(1e-30) || is_bounded(w, row)) return;
+  bar->impedance += force / (imp * (1 - imp));
+  bar->weight -= force;
+}
+
+// Numbers of solimp at distance r, from the bars of d and of dwidth. raw: as they stand in the model.
+SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_real r, sn_real bar, sn_real width_bar,
+                               sn_real *out) {
+  const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2], mid = solimp[3], p = solimp[4];
+  const bool free0 = raw[0] == d0, free1 = raw[1] == dwidth;
+  if (free1) out[1] += width_bar;
+  if (d0 == dwidth || width <= SN_MINVAL) {
+    if (free0) out[0] += SN_R(0.5) * bar;
+    if (free1) out[1] += SN_R(0.5) * bar;
+    return;
+  }
+  const sn_real x = sn_abs(r / width), span = dwidth - d0;
+  sn_real dy = 0;
+  const sn_real y = x >= 1 ? 1 : (x <= 0 ? 0 : impedance_spline(x, mid, p, &dy));
+  if (free0) out[0] += bar * (1 - y);
+  if (free1) out[1] += bar * y;
+  if (x >= 1 || x <= 0) return;
+  if (raw[2] == width) out[2] -= bar * dy * x * span / width;
+  const bool near = x <= mid;
+  const sn_real t = near ? x / mid : (1 - x) / (1 - mid), part = near ? y : 1 - y;
+  if (raw[3] == mid && p != 1) out[3] += bar * span * (1 - p) * (near ? part / mid : part / (1 - mid));
+  if (raw[4] == p) out[4] += (near ? bar : -bar) * span * part * sn_log(t);
+}
+
+// Numbers of solref, unless others have replaced them.
+SN_LOCAL void solref_model_vjp(const sn_real *raw, const sn_real *ref, const sn_real *bar, sn_real *out) {
+  for (int i = 0; i < SN_NREF; ++i)
+    if (raw[i] == ref[i]) out[i] += bar[i];
+}
+
+// Where the bars of a kind of source go; a field may be NULL.
+typedef struct SourceBar {
+  const sn_real *solref, *solimp;  // as they stand in the model
+  sn_real *solref_bar, *solimp_bar;
+} SourceBar;
+
+SN_LOCAL SourceBar source_bar(const SnModel *m, const SnModelBar *b, int type) {
+  switch (type) {
+    case SN_CNSTR_EQUALITY:
+      return (SourceBar){m->eq_solref, m->eq_solimp, b->eq_solref, b->eq_solimp};
+    case SN_CNSTR_FRICTION_DOF:
+      return (SourceBar){m->dof_solref, m->dof_solimp, b->dof_solref, b->dof_solimp};
+    case SN_CNSTR_FRICTION_TENDON:
+      return (SourceBar){m->tendon_solref_fri, m->tendon_solimp_fri, b->tendon_solref_fri, b->tendon_solimp_fri};
+    case SN_CNSTR_LIMIT_JOINT:
+      return (SourceBar){m->jnt_solref, m->jnt_solimp, b->jnt_solref, b->jnt_solimp};
+    default:
+      return (SourceBar){m->tendon_solref_lim, m->tendon_solimp_lim, b->tendon_solref_lim, b->tendon_solimp_lim};
+  }
+}
+
+SN_LOCAL void add_bar(sn_real *to, int i, sn_real x) {
+  if (to) to[i] += x;
+}
+
+// What A of row k of a source is made of: bar is that of log A.
+SN_LOCAL void source_weight_model_vjp(const SnModel *m, SnModelBar *b, int type, int id, int k, sn_real bar) {
+  bar /= source_weight(m, type, id, k);
+  if (type == SN_CNSTR_FRICTION_DOF) {
+    add_bar(b->dof_invweight0, id, bar);
+  } else if (type == SN_CNSTR_LIMIT_JOINT) {
+    add_bar(b->dof_invweight0, m->jnt_dofadr[id], bar);
+  } else if (type != SN_CNSTR_EQUALITY) {
+    add_bar(b->tendon_invweight0, id, bar);
+  } else {
+    const int object[2] = {m->eq_obj1id[id], m->eq_obj2id[id]};
+    for (int i = 0; i < 2; ++i) {
+      if (m->eq_type[id] == SN_EQ_CONNECT || m->eq_type[id] == SN_EQ_WELD) {
+        const int body = m->eq_objtype[id] == SN_OBJ_SITE ? m->site_bodyid[object[i]] : object[i];
+        add_bar(b->body_invweight0, 2 * body + (k > 2), bar);
+      } else if (object[i] >= 0 && m->eq_type[id] == SN_EQ_JOINT) {
+        add_bar(b->dof_invweight0, m->jnt_dofadr[object[i]], bar);
+      } else if (object[i] >= 0) {
+        add_bar(b->tendon_invweight0, object[i], bar);
+      }
+    }
+  }
+}
+
+SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block) {
+  const int type = w->efc_type[block.row], id = w->efc_id[block.row];
+  const bool shared = type == SN_CNSTR_EQUALITY && block.num > 1;
+  const RowParams p = source_params(m, w, type, id);
+  const SourceBar to = source_bar(m, a->model, type);
+  const sn_real norm = sn_sqrt(sn_dot(w->efc_pos + block.row, w->efc_pos + block.row, block.num));
+  for (int k = 0; k < block.num; ++k) {
+    const int row = block.row + k;
+    ImpedanceBar bar = {0};
+    row_model_vjp(w, a, row, p.solref, p.solimp[1], bar.solref, &bar);
+    const sn_real r = (shared ? norm : w->efc_pos[row]) - w->efc_margin[row];
+    if (to.solref_bar)
+      solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
+    if (to.solimp_bar)
+      solimp_model_vjp(to.solimp + SN_NIMP * id, p.solimp, r, bar.impedance, bar.width, to.solimp_bar + SN_NIMP * id);
+    source_weight_model_vjp(m, a->model, type, id, k, bar.weight);
+  }
+}
+
+// Coefficients of friction of an elliptic contact, through its R and its cone.
+SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_real *friction) {
+  const int row = con->efc_address, state = w->efc_state[row];
+  const sn_real *x = w->efc_jar + row, *f = w->efc_force + row, *l = a->row_lambda + row, *mu = con->friction;
+  if (state == SN_CSTATE_QUADRATIC) {
+    for (int j = 2; j < con->dim; ++j) {
+      friction[j - 1] += 2 * l[j] * f[j] / mu[j - 1];
+      friction[0] -= 2 * l[j] * f[j] / mu[0];
+    }
+  }
+  if (state != SN_CSTATE_CONE) return;
+  sn_real T = 0, along = 0;  // along: bar of f_0, those of the others added
+  for (int j = 1; j < con->dim; ++j) T += mu[j - 1] * mu[j - 1] * x[j] * x[j];
+  T = sn_sqrt(T);
+  along = l[0];
+  for (int j = 1; j < con->dim; ++j) along += l[j] * f[j] / f[0];
+  friction[0] -= along * f[0] * 2 * con->mu * con->mu / ((1 + con->mu * con->mu) * mu[0]);
+  const sn_real D = w->efc_D[row] / (1 + con->mu * con->mu);
+  sn_real slide = 0;  // bar of log T through the others
+  for (int j = 1; j < con->dim; ++j) slide -= l[j] * f[j];
+  for (int j = 1; j < con->dim; ++j) {
+    const sn_real share = mu[j - 1] * x[j] * x[j];  // T dT
+    friction[j - 1] += 2 * l[j] * f[j] / mu[j - 1] + (slide / T + along * D) * share / T;
+  }
+}
+
+// Coefficients of friction of a pyramid, through its edges' directions and its R.
+SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, const sn_real *velocity,
+                                sn_real *friction) {
+  const int num = 2 * (con->dim - 1);
+  const sn_real mu = con->friction[0];
+  for (int r = 0; r < num; ++r) {
+    const int row = con->efc_address + r;
+    const sn_real sign = r % 2 ? -1 : 1;
+    for (int z = 0; z < 3; ++z) friction[r / 2] += sign * a->row_z[3 * row + z] * velocity[6 * z + r / 2 + 1];
+    if (!is_bounded(w, row))
+      friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
+  }
+}
+
+SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *velocity) {
+  const SnContact *con = w->contact + i;
+  const int first = con->efc_address, type = w->efc_type[first], dim = con->dim;
+  const int num = type == SN_CNSTR_CONTACT_PYRAMIDAL && dim > 1 ? 2 * (dim - 1) : dim;
+  const RowParams p = admit_params(m, w, con->solref, con->solreffriction, con->solimp);
+  const bool own = p.solreffriction[0] != 0 || p.solreffriction[1] != 0;
+  ImpedanceBar bar = {0};
+  for (int k = 0; k < num; ++k) {
+    const bool friction = type == SN_CNSTR_CONTACT_ELLIPTIC && k > 0 && own;
+    row_model_vjp(w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
+                  friction ? bar.solreffriction : bar.solref, &bar);
+  }
+  for (int side = 0; side < 2 && a->model->body_invweight0; ++side) {
+    const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];
+    const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
+    a->model->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
+  }
+  if (!a->model->pair_conparam) return;
+  sn_real *out = a->model->pair_conparam + SN_NCONPARAM * con->pair;
+  out[0] -= a->con_dist_bar[i];
+  solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
+  solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
+  if (con->cfd == SN_CONTACT_FAR)
+    bar.impedance = 0;  // its impedance is not the model's
+  solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
+  if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
+  if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(w, a, con, velocity, out + 1);
+}
+#endif

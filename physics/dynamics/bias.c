@@ -21,6 +21,8 @@
 // sum F_z x w_z + F_c x alpha. Armature of dofs is constant. That of a tendon with rate r_z = J z adds
 //   -b [r_l (r_a + Jdot qvel) - r_y (r_a - r_+)]
 // where J'J is cut to M's pattern: for tendons that branch, branched.c has the products of rates instead.
+// By the model: G_i is linear in m and I; a shift of the centre of mass in its link has the force that the displacement
+// receives there. Gravity is a part of all a_c.
 // At a piece of length 0 the derivative of its direction and of the square term is taken as zero.
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
@@ -234,6 +236,51 @@ SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_bar *X, sn_bar *bar, 
   bias_add_bar(b, bar + 6 * SN_Y, F, N, Xy, force, torque);
 }
 
+#if defined(SN_MODEL_BARS)
+// Link i by the model. acc: acceleration of its centre of mass without gravity's end, force: on that centre.
+SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const BiasLink *b,
+                                  const sn_real *acc, const sn_real *force) {
+  SnModelBar *bar = a->model;
+  const sn_real *R = w->xmat + 9 * i, *X = a->twist + 6 * SN_NMOTION * i, *A = w->cacc + 6 * i;
+  const sn_real *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL, *Xy = X + 6 * SN_Y;
+  sn_real u[3], uy[3], d[6], turn[3], local[3];
+  bias_com_velocity(b, u, Xl);
+  bias_com_velocity(b, uy, Xy);
+  for (int e = 0; e < 6; ++e) d[e] = Xa[e] - X[6 * SN_NEXT + e];
+  if (bar->link_mass) {
+    bias_com_velocity(b, local, d);
+    bar->link_mass[i] += sn_dot3(uy, local) - sn_dot3(u, acc);
+  }
+  if (bar->link_com) {
+    sn_mulmattvec3(local, R, force);
+    sn_addto3(bar->link_com + 3 * i, local);
+  }
+  if (bar->link_inertia) {
+    sn_real *I = bar->link_inertia + 6 * i, alpha[3];
+    sn_add3(alpha, A, Xa);
+    sn_cross(turn, Xl, Xv);
+    sn_add_inertia_bar(I, R, Xl, alpha, -1);
+    sn_add_inertia_bar(I, R, turn, Xv, -1);
+    sn_add_inertia_bar(I, R, Xy, d, 1);
+  }
+  if (bar->gravity && !(m->opt.disableflags & SN_DSBL_GRAVITY)) sn_addtoscl3(bar->gravity, u, b->mass);
+}
+
+// Armatures by the model.
+SN_LOCAL void bias_armature_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
+  const sn_real *l = a->motion + SN_LAMBDA * m->nv, *acc = a->motion + SN_ACC * m->nv, *y = a->motion + SN_Y * m->nv;
+  const sn_real *next = a->motion + SN_NEXT * m->nv;
+  for (int i = 0; a->model->dof_arm && i < m->nv; ++i)
+    a->model->dof_arm[i] += y[i] * (acc[i] - next[i]) - l[i] * acc[i];
+  for (int t = 0; a->model->ten_arm && t < m->ntendon; ++t) {
+    const SnRow row = sn_tendon_row(m, w, t);
+    const sn_real dot = m->tendon_type[t] == SN_TENDON_SPATIAL ? bias_tendon_dot(m, w, t) : 0;
+    a->model->ten_arm[t] += sn_row_form(m, &row, false, y, acc) - sn_row_form(m, &row, false, y, next) -
+                            sn_row_form(m, &row, false, l, acc) - a->ten_rate[SN_NMOTION * t + SN_LAMBDA] * dot;
+  }
+}
+#endif
+
 // Link i, see the head of this file. Derivatives with respect to lambda and a are read by nothing but the
 // displacement of axes, as are those with respect to y and a+.
 SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool damped) {
@@ -250,6 +297,10 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   for (int e = 0; e < 6; ++e) sum[e] = A[e] + Xa[e];
   bias_com_velocity(&b, F, sum);
   sn_addcross(F, Xv, uv);
+#if defined(SN_MODEL_BARS)
+  sn_real acc[3];
+  sn_copy3(acc, F);
+#endif
   sn_scale3(F, F, -b.mass);
   bias_inertia(&b, N, sum);
   sn_addcross(N, Xv, Iw);
@@ -276,6 +327,9 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_cross(t, uv, F);
   sn_addto3(bar + 6 * SN_VEL, t);
   if (damped) bias_link_damped(&b, X, bar, force, torque);
+#if defined(SN_MODEL_BARS)
+  if (a->model) bias_link_model_vjp(m, w, a, i, &b, acc, force);
+#endif
   sn_bar *wrench = a->wrench + 6 * i;
   sn_addcross(wrench, b.c, force);
   sn_addto3(wrench, torque);
@@ -368,6 +422,9 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
   SN_ONE(lane) {
     for (int t = 0; t < m->ntendon; ++t)
       if (m->ten_arm[t] != 0 && m->tendon_type[t] == SN_TENDON_SPATIAL) bias_tendon_vjp(m, w, a, t);
+#if defined(SN_MODEL_BARS)
+    if (a->model) bias_armature_model_vjp(m, w, a);
+#endif
   }
   SN_SYNC(lane);
 }

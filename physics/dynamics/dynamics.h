@@ -3,6 +3,7 @@
 #ifndef SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 #define SINEW_PHYSICS_DYNAMICS_DYNAMICS_H_
 
+#include "physics/base/vec.h"
 #include "physics/world/adjoint.h"
 
 // ---- kinematics.c ----
@@ -47,6 +48,19 @@ SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b,
 SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes qfrc_bias: Coriolis, centrifugal and gravity forces, and the bias force of tendons' armature.
 SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
+#if defined(SN_MODEL_BARS)
+// Adds the bar of a symmetric matrix I (xx yy zz xy xz yz) in the frame R to r: that of sign x' I y, x and y in world
+// axes.
+SN_INLINE void sn_add_inertia_bar(sn_real *r, const sn_real *R, const sn_real *x, const sn_real *y, sn_real sign) {
+  sn_real u[3], v[3];
+  sn_mulmattvec3(u, R, x);
+  sn_mulmattvec3(v, R, y);
+  for (int e = 0; e < 3; ++e) r[e] += sign * u[e] * v[e];
+  r[3] += sign * (u[0] * v[1] + u[1] * v[0]);
+  r[4] += sign * (u[0] * v[2] + u[2] * v[0]);
+  r[5] += sign * (u[1] * v[2] + u[2] * v[1]);
+}
+#endif
 // Adds the derivative of -lambda' (qfrc_bias + M a) + y' M (a - a+), armature of tendons included.
 SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

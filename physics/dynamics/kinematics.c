@@ -21,6 +21,13 @@
 // where d . (S xx U) = U . (d x S) and S . (V xt P) = P . (V x S) for the cross product x of motions. The turns of a
 // ball or free joint have one V before all three, and their axes are displaced by the joint as a whole; a free joint's
 // translations are displaced by nothing. What a link has summed up, its base adds: one sweep from the leaves.
+//
+// By the model. A shift or turn of a link in its base does what a joint there would do that does not move, S . W with
+// the sum W over all behind. At a joint, between the frames R before it and R' behind it, W behind it and U of its axes:
+//   anchor p moved by d (world):  what is behind shifts by d - R' R^-1 d, its axes a run through another point: d x a
+//   axis of a slide by e:         a shift (q - q0) e, and the axis itself
+//   axis of a hinge by e:         a turn sin(q - q0) e + (1 - cos(q - q0)) a x e about the anchor, and the axis itself
+//   q0 of either:                 - S . W
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
@@ -222,6 +229,13 @@ typedef struct KinSweep {
   sn_real V[6];       // velocity before the dof at hand
 } KinSweep;
 
+#if defined(SN_MODEL_BARS)
+// Keeps the wrench W of what is behind dof k, before its axis adds to it.
+SN_LOCAL void kin_keep_wrench(const SnAdjoint *a, const KinSweep *s, int k) {
+  if (a->model) sn_copy(a->model->dof_wrench + 6 * k, s->W, 6);
+}
+#endif
+
 // W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
 SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
   sn_bar U[6] = {0};
@@ -230,6 +244,9 @@ SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint
     for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
   }
   kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
+#if defined(SN_MODEL_BARS)
+  if (a->model) sn_copy(a->model->dof_pull + 6 * k, U, 6);
+#endif
   sn_addcrossforce(s->W, w->cdof + 6 * k, U, sn_bar_of(1));
 }
 
@@ -248,6 +265,9 @@ SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
 
 // Three turns [k, k + 3) of a ball or free joint.
 SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
+#if defined(SN_MODEL_BARS)
+  kin_keep_wrench(a, s, k);
+#endif
   for (int i = k; i < k + 3; ++i) kin_sweep_axis(m, w, a, s, i);
   for (int i = k; i < k + 3; ++i) {
     kin_sweep_qpos(w, a, s, i);
@@ -277,6 +297,9 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     const int type = m->jnt_type[m->dof_jntid[k]];
     if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
       kin_sweep_back(w, &s, k, 1);
+#if defined(SN_MODEL_BARS)
+      kin_keep_wrench(a, &s, k);
+#endif
       kin_sweep_qpos(w, a, &s, k);
       kin_sweep_qvel(w, a, &s, k);
       kin_sweep_axis(m, w, a, &s, k);
@@ -308,6 +331,141 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   }
 }
 
+#if defined(SN_MODEL_BARS)
+// A joint on the way back through its link: the frame behind it, then that before it.
+typedef struct KinJoint {
+  sn_real pos[3], mat[9], before_pos[3], before_mat[9];
+  sn_real anchor[3];
+} KinJoint;
+
+// Finds anchor and the frame before joint j from that behind it.
+SN_LOCAL void kin_joint_back(const SnModel *m, const SnWorld *w, int j, KinJoint *f) {
+  const int type = m->jnt_type[j], adr = m->jnt_qposadr[j];
+  const sn_real *q = w->qpos + adr, *p = m->jnt_pos + 3 * j;
+  if (type == SN_JNT_SLIDE) {
+    sn_copy(f->before_mat, f->mat, 9);
+    sn_addscl3(f->before_pos, f->pos, w->cdof + 6 * m->jnt_dofadr[j] + 3, m->qpos0[adr] - q[0]);
+    kin_point(f->anchor, f->before_pos, f->before_mat, p);
+    return;
+  }
+  sn_real turn[4], mat[9];
+  if (type == SN_JNT_BALL) {
+    sn_copy4(turn, q);
+    sn_normalize4(turn);
+  } else {
+    sn_axisangle2quat(turn, m->jnt_axis + 3 * j, q[0] - m->qpos0[adr]);
+  }
+  sn_real back[4];
+  sn_negquat(back, turn);
+  sn_quat2mat(mat, back);
+  sn_mulmatmat3(f->before_mat, f->mat, mat);
+  kin_point(f->anchor, f->pos, f->mat, p);
+  sn_real arm[3];
+  sn_mulmatvec3(arm, f->before_mat, p);
+  sn_sub3(f->before_pos, f->anchor, arm);
+}
+
+// Torque about a point of a wrench about c.
+SN_LOCAL void kin_torque(sn_real *torque, const sn_real *W, const sn_real *c, const sn_real *point) {
+  sn_real arm[3], t[3];
+  sn_sub3(arm, c, point);
+  sn_cross(t, arm, W + 3);
+  sn_add3(torque, W, t);
+}
+
+// Anchor of joint j, of a hinge, slide or ball.
+SN_LOCAL void kin_anchor_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int j, const KinJoint *f) {
+  const int dof = m->jnt_dofadr[j], n = m->jnt_type[j] == SN_JNT_BALL ? 3 : 1;
+  const sn_real *force = bar->dof_wrench + 6 * dof + 3;
+  sn_real local[3], t[3] = {0, 0, 0}, u[3];
+  for (int k = dof; m->jnt_type[j] != SN_JNT_SLIDE && k < dof + n; ++k) {
+    sn_cross(u, w->cdof + 6 * k, bar->dof_pull + 6 * k + 3);  // U . (d x a) = d . (a x U)
+    sn_addto3(t, u);
+  }
+  sn_addto3(t, force);
+  sn_mulmattvec3(local, f->before_mat, t);
+  sn_mulmattvec3(u, f->mat, force);
+  sn_subfrom3(local, u);
+  sn_addto3(bar->jnt_pos + 3 * j, local);
+}
+
+// Axis of joint j, a hinge or slide.
+SN_LOCAL void kin_axis_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int j, const sn_real *c,
+                                 const KinJoint *f) {
+  const int dof = m->jnt_dofadr[j], adr = m->jnt_qposadr[j];
+  const sn_real *W = bar->dof_wrench + 6 * dof, *U = bar->dof_pull + 6 * dof, *a = w->cdof + 6 * dof;
+  const sn_real q = w->qpos[adr] - m->qpos0[adr];
+  sn_real e[3], t[3], torque[3], local[3];
+  if (m->jnt_type[j] == SN_JNT_SLIDE) {
+    sn_addscl3(e, U + 3, W + 3, q);
+  } else {
+    kin_torque(torque, W, c, f->anchor);
+    kin_torque(e, U, c, f->anchor);
+    sn_addtoscl3(e, torque, sn_sin(q));
+    sn_cross(t, torque, a);
+    sn_addtoscl3(e, t, 1 - sn_cos(q));
+  }
+  sn_mulmattvec3(local, f->before_mat, e);
+  sn_addto3(bar->jnt_axis + 3 * j, local);
+}
+
+// A link's frame in its base and its joints, from what the sweep has kept.
+SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  SnModelBar *bar = a->model;
+  const int first = m->body_jntadr[i], base = m->body_base[i];
+  const sn_real *c = w->subtree_com + 3 * m->body_rootid[i], *W = a->wrench + 6 * i;
+  KinJoint f;
+  if (m->body_mocapid[i] >= 0 || (m->body_jntnum[i] > 0 && m->jnt_type[first] == SN_JNT_FREE)) return;
+  sn_copy3(f.pos, w->xpos + 3 * i);
+  sn_copy(f.mat, w->xmat + 9 * i, 9);
+  for (int j = first + m->body_jntnum[i] - 1; j >= first && m->body_jntnum[i] > 0; --j) {
+    const int dof = m->jnt_dofadr[j];
+    kin_joint_back(m, w, j, &f);
+    if (bar->jnt_pos) kin_anchor_model_vjp(m, w, bar, j, &f);
+    if (m->jnt_type[j] != SN_JNT_BALL) {
+      if (bar->jnt_axis) kin_axis_model_vjp(m, w, bar, j, c, &f);
+      if (bar->qpos0) bar->qpos0[m->jnt_qposadr[j]] -= sn_dot(w->cdof + 6 * dof, bar->dof_wrench + 6 * dof, 6);
+    }
+    sn_copy3(f.pos, f.before_pos);
+    sn_copy(f.mat, f.before_mat, 9);
+  }
+  sn_real local[3], torque[3];
+  if (bar->base_pos) {
+    sn_mulmattvec3(local, w->xmat + 9 * base, W + 3);
+    sn_addto3(bar->base_pos + 3 * i, local);
+  }
+  if (!bar->base_mat) return;
+  kin_torque(torque, W, c, f.pos);
+  sn_mulmattvec3(local, w->xmat + 9 * base, torque);
+  sn_addto3(bar->base_mat + 3 * i, local);
+}
+
+// Wrenches on geoms and sites: to their frames in their links. Leaves the wrenches at zero.
+SN_LOCAL void kin_objects_model_vjp(const SnWorld *w, int count, const int *link, sn_real *wrench, sn_real *pos,
+                                    sn_real *turn) {
+  sn_real local[3];
+  for (int i = 0; i < count; ++i) {
+    const sn_real *R = w->xmat + 9 * link[i];
+    if (turn) {
+      sn_mulmattvec3(local, R, wrench + 6 * i);
+      sn_addto3(turn + 3 * i, local);
+    }
+    if (pos) {
+      sn_mulmattvec3(local, R, wrench + 6 * i + 3);
+      sn_addto3(pos + 3 * i, local);
+    }
+  }
+  sn_zero(wrench, 6 * count);
+}
+
+SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
+  SnModelBar *bar = a->model;
+  for (int k = 0; k < m->nlink; ++k) kin_link_model_vjp(m, w, a, m->level_body[k]);
+  kin_objects_model_vjp(w, m->ngeom, m->link_of_geom, bar->geom_wrench, bar->geom_lpos, bar->geom_lmat);
+  kin_objects_model_vjp(w, m->nsite, m->link_of_site, bar->site_wrench, bar->site_lpos, bar->site_lmat);
+}
+#endif
+
 SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   for (int level = m->nlevel - 1; level >= 0; --level) {
@@ -315,6 +473,12 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
     SN_SYNC(lane);
   }
+#if defined(SN_MODEL_BARS)
+  if (a->model) {
+    SN_ONE(lane) kin_model_vjp(m, w, a);
+    SN_SYNC(lane);
+  }
+#endif
 }
 
 // Twists of link i; those of its base are done.

@@ -125,6 +125,51 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 #endif
 
+#if defined(SN_MODEL_BARS)
+// Adds the bars of the coefficients of a polynomial, times `scale`: of the linear one and of the others at |x|.
+SN_LOCAL void passive_polynomial_bar(sn_real *linear, sn_real *poly, sn_real x, sn_real scale) {
+  if (linear) linear[0] += scale;
+  for (int p = 0; poly && p < SN_NPOLY; ++p) poly[p] += (scale *= x);
+}
+
+// Joint springs by the model. lambda: of its dofs; dif: displacement of n numbers, slope: -force' by it, for n = 1.
+SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_real *lambda, const sn_real *dif) {
+  const sn_real x = n == 1 ? dif[0] : sn_norm3(dif);
+  sn_real along = 0;
+  for (int e = 0; e < n; ++e) along += lambda[e] * dif[e];
+  passive_polynomial_bar(bar->jnt_stiffness ? bar->jnt_stiffness + j : NULL,
+                         bar->jnt_stiffnesspoly ? bar->jnt_stiffnesspoly + SN_NPOLY * j : NULL, x, -along);
+}
+
+// Damper of tendon t and its spring by the model; x: stretch beyond its slack range.
+SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real x, bool springs,
+                                       bool dampers) {
+  SnModelBar *bar = a->model;
+  const sn_real pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA], v = w->ten_velocity[t];
+  if (dampers && bar->ten_damp) {
+    sn_real *damp = bar->ten_damp + (1 + SN_NPOLY) * t;
+    passive_polynomial_bar(damp, damp + 1, sn_abs(v), -pull * v);
+  }
+  if (!springs || x == 0) return;
+  passive_polynomial_bar(bar->tendon_stiffness ? bar->tendon_stiffness + t : NULL,
+                         bar->tendon_stiffnesspoly ? bar->tendon_stiffnesspoly + SN_NPOLY * t : NULL, x, -pull * x);
+  if (bar->tendon_lengthspring)
+    bar->tendon_lengthspring[2 * t + (x > 0)] +=
+        pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
+}
+
+// Gravity compensation by the model: vel is the velocity of the point p where a link is lifted, moved the force on it.
+SN_LOCAL void passive_lift_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int i, const sn_real *vel,
+                                     const sn_real *moved) {
+  if (bar->gravity) sn_addtoscl3(bar->gravity, vel, -m->link_lift[4 * i + 3]);
+  if (!bar->link_lift) return;
+  sn_real local[3];
+  sn_mulmattvec3(local, w->xmat + 9 * i, moved);
+  sn_addto3(bar->link_lift + 4 * i, local);
+  bar->link_lift[4 * i + 3] -= sn_dot3(m->opt.gravity, vel);
+}
+#endif
+
 // bar of dif from that of the force of a vector spring.
 SN_LOCAL void passive_spring3_vjp(sn_bar *bar, const sn_bar *lambda, const sn_real *dif, sn_real linear,
                                   const sn_real *poly) {
@@ -140,7 +185,13 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   const sn_bar *lambda = a->motion + SN_LAMBDA * m->nv + dof;
   sn_bar *out = a->qpos_bar + dof;
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
-    out[0] -= lambda[0] * sn_polynomial_slope(linear, poly, q[0] - rest[0]);
+    const sn_real x = q[0] - rest[0];
+    const sn_bar bar = lambda[0] * sn_polynomial_slope(linear, poly, x);
+    out[0] -= bar;
+#if defined(SN_MODEL_BARS)
+    if (a->model) passive_spring_model_vjp(a->model, j, 1, lambda, &x);
+    if (a->model && a->model->qpos_spring) a->model->qpos_spring[m->jnt_qposadr[j]] += bar;
+#endif
     return;
   }
   sn_bar bar[3];
@@ -149,6 +200,10 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
     sn_sub3(dif, q, rest);
     passive_spring3_vjp(bar, lambda, dif, linear, poly);
     sn_addto3(out, bar);
+#if defined(SN_MODEL_BARS)
+    if (a->model) passive_spring_model_vjp(a->model, j, 3, lambda, dif);
+    if (a->model && a->model->qpos_spring) sn_subfrom3(a->model->qpos_spring + m->jnt_qposadr[j], bar);
+#endif
     q += 3;
     rest += 3;
     lambda += 3;
@@ -160,6 +215,9 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   sn_mulquat(turn, back, quat);
   sn_quat2vel(dif, turn);
   passive_spring3_vjp(bar, lambda, dif, linear, poly);
+#if defined(SN_MODEL_BARS)
+  if (a->model) passive_spring_model_vjp(a->model, j, 3, lambda, dif);
+#endif
   sn_right_jacobian_inverse_transpose(bar, dif);
   sn_addto3(out, bar);
 }
@@ -177,6 +235,9 @@ SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     a->ten_length_bar[t] -=
         pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
   if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
+#if defined(SN_MODEL_BARS)
+  if (a->model) passive_tendon_model_vjp(m, w, a, t, x, springs, dampers);
+#endif
 }
 
 // Dof i does not receive gravity compensation.
@@ -202,11 +263,21 @@ SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   sn_cross(lift, p, force);
   sn_addto3(bar, lift);
   sn_addto3(bar + 3, force);
-  sn_copy3(turn, twist);
+  sn_bar mu[6];
+  sn_copy(mu, twist, 6);
   for (int link = i; cuts && link; link = m->body_base[link])
     for (int k = m->body_dofadr[link]; k < m->body_dofadr[link] + m->body_dofnum[link]; ++k)
-      if (passive_is_cut(m, w, k)) sn_addtoscl3(turn, w->cdof + 6 * k, -a->motion[SN_LAMBDA * m->nv + k]);
+      if (passive_is_cut(m, w, k))
+        for (int e = 0; e < 6; ++e) mu[e] -= w->cdof[6 * k + e] * a->motion[SN_LAMBDA * m->nv + k];
+  sn_copy3(turn, mu);
   sn_cross(moved, force, turn);
+#if defined(SN_MODEL_BARS)
+  if (a->model) {
+    sn_cross(t, turn, p);
+    sn_addto3(t, mu + 3);
+    passive_lift_model_vjp(m, w, a->model, i, t, moved);
+  }
+#endif
   sn_cross(t, p, moved);
   sn_addto3(wrench, t);
   sn_addto3(wrench + 3, moved);
@@ -250,6 +321,11 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
     SN_FOR(i, m->nv) {
       const sn_real *damp = m->dof_damp + (1 + SN_NPOLY) * i;
       a->qvel_bar[i] -= a->motion[SN_LAMBDA * m->nv + i] * sn_damping_slope(damp, w->qvel[i]);
+#if defined(SN_MODEL_BARS)
+      if (!a->model || !a->model->dof_damp) continue;
+      sn_real *bar = a->model->dof_damp + (1 + SN_NPOLY) * i;
+      passive_polynomial_bar(bar, bar + 1, sn_abs(w->qvel[i]), -a->motion[SN_LAMBDA * m->nv + i] * w->qvel[i]);
+#endif
     }
   }
   SN_FOR(k, m->ntenpassive) passive_tendon_vjp(m, w, a, m->tenpassive_list[k], springs, dampers);

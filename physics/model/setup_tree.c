@@ -160,22 +160,23 @@ static void tree_reflect(const SnModel *m, bool tendon, int id, int hint, sn_rea
 
 // Damping and armature of dofs and tendons with what actuators add to them.
 static SnCode tree_reflected(SnModel *m, SnError *err) {
-  if (!TREE_ALLOC(dof_damp, (1 + SN_NPOLY) * m->nv) || !TREE_ALLOC(ten_damp, (1 + SN_NPOLY) * m->ntendon) ||
+  if (!TREE_ALLOC(dof_arm, m->nv) || !TREE_ALLOC(dof_damp, (1 + SN_NPOLY) * m->nv) || !TREE_ALLOC(ten_damp, (1 + SN_NPOLY) * m->ntendon) ||
       !TREE_ALLOC(ten_arm, m->ntendon))
     return tree_no_memory(err);
   m->nimplicit = 0;
   for (int i = 0; i < m->nv; ++i) {
     const int j = m->dof_jntid[i], adr = m->M_rowadr[i], n = m->M_rownnz[i];
-    sn_real *damp = m->dof_damp + (1 + SN_NPOLY) * i, armature = m->dof_armature[i];
+    sn_real *damp = m->dof_damp + (1 + SN_NPOLY) * i;
+    m->dof_arm[i] = m->dof_armature[i];
     damp[0] = m->dof_damping[i];
     for (int p = 0; p < SN_NPOLY; ++p) damp[1 + p] = m->dof_dampingpoly[SN_NPOLY * i + p];
     bool implicit = damp[0] > 0 || m->jnt_actuatorid[j] != -1;
     for (int p = 0; p < SN_NPOLY; ++p) implicit = implicit || damp[1 + p] != 0;
     m->nimplicit += implicit;
-    tree_reflect(m, false, j, m->jnt_actuatorid[j], &armature, damp);
+    tree_reflect(m, false, j, m->jnt_actuatorid[j], m->dof_arm + i, damp);
     // A simple dof has a constant inertia and a row of one entry.
     for (int c = 0; c < n; ++c) m->M_base[adr + c] = 0;
-    m->M_base[adr + n - 1] = m->dof_simplenum[i] ? m->dof_M0[i] : armature;
+    m->M_base[adr + n - 1] = m->dof_simplenum[i] ? m->dof_M0[i] : m->dof_arm[i];
   }
   for (int i = 0; i < m->ntendon; ++i) {
     sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * i;

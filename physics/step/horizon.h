@@ -58,6 +58,7 @@ typedef struct SnHorizonBars {
   sn_real *qpos, *qvel, *act;                    // (nv), (nv), (na)
   sn_real *knot;                                 // (nknot, nu); without knots (nu), of the controls
   sn_real *mocap;                                // (nmocap, 6)
+  struct SnModelBar *model;                      // gets added to; zeroed by the caller
 } SnHorizonBars;
 
 // Says how a run ended. sn_horizon_status_text has the words.

@@ -205,6 +205,37 @@ SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lan
 }
 #endif
 
+#if defined(SN_MODEL_BARS)
+// What the part of a free body's bias force in -h y' B a+ is made of: the head of this file.
+typedef struct IntegrateFree {
+  const sn_real *omega, *turn, *k, *n, *f;
+} IntegrateFree;
+
+// The same part by mass, centre of mass and inertia: -h [m f . k + (n x w) . I a + (n x a) . I w].
+SN_LOCAL void integrate_free_model_vjp(const SnWorld *w, SnModelBar *to, int i, sn_real mass, sn_real h,
+                                       const IntegrateFree *b) {
+  const sn_real *R = w->xmat + 9 * i;
+  sn_real t[3], u[3], sum[3], local[3];
+  if (to->link_mass) to->link_mass[i] -= h * sn_dot3(b->f, b->k);
+  if (to->link_com) {
+    sn_cross(sum, b->k, b->n);
+    sn_cross(t, b->f, b->turn);
+    sn_cross(u, t, b->omega);
+    sn_addto3(sum, u);
+    sn_cross(t, b->f, b->omega);
+    sn_cross(u, t, b->turn);
+    sn_addto3(sum, u);
+    sn_mulmattvec3(local, R, sum);
+    sn_addtoscl3(to->link_com + 3 * i, local, -h * mass);
+  }
+  if (!to->link_inertia) return;
+  sn_cross(t, b->n, b->omega);
+  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, b->turn, -h);
+  sn_cross(t, b->n, b->turn);
+  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, b->omega, -h);
+}
+#endif
+
 // Replaces y of free body i, v_bar (nv) the bar of its new velocity; adds the derivative of its part of -h y' B a+.
 // Where the equations are singular both are those of the symmetric matrix, as the acceleration is.
 SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *v_bar) {
@@ -251,6 +282,10 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
   sn_addto3(bar, u);
   sn_mulmattvec3(local, R, bar);
   sn_addtoscl3(a->qvel_bar + adr + 3, local, -h);
+#if defined(SN_MODEL_BARS)
+  const IntegrateFree free_body = {omega, turn, k, n, f};
+  if (a->model) integrate_free_model_vjp(w, a->model, i, mass, h, &free_body);
+#endif
 }
 
 // r_y r_+ of a row, cut to the pattern; rates and their bars as far as the row does not branch.
@@ -275,7 +310,36 @@ SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnA
   sn_bar *bar = a->ten_rate_bar + SN_NMOTION * t;
   const sn_bar product = integrate_row_vjp(m, w, a, &row, w->ten_slope[t], bar);
   bar[SN_VEL] -= sn_timestep(m, w) * product * sn_damping_curve(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]);
+#if defined(SN_MODEL_BARS)
+  if (a->model && a->model->ten_damp)
+    sn_damping_slope_vjp(a->model->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t], -sn_timestep(m, w) * product);
+#endif
 }
+
+#if defined(SN_MODEL_BARS)
+// The slope of actuator i by the model, with the bar `bar`.
+SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
+                                        sn_real bar) {
+  const int out = m->actuator_outadr[i];
+  if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm)
+    to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
+  if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
+    to->actuator_gainprm[SN_NGAIN * i + 2] += bar * input;
+  if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain) return;
+  const sn_real *table = m->muscle_gain + SN_NMUSCLE * i;
+  sn_real moved[SN_NMUSCLE], end[2];
+  sn_copy(moved, table, SN_NMUSCLE);
+  for (int k = 0; k < SN_NMUSCLE; ++k) {
+    const sn_real h = SN_DIFFERENCE * sn_max(sn_abs(table[k]), SN_R(1e-3));
+    for (int e = 0; e < 2; ++e) {
+      moved[k] = table[k] + (e == 0 ? h : -h);
+      end[e] = sn_muscle_gain_slope(moved, w->actuator_length[out], w->actuator_velocity[out]);
+    }
+    moved[k] = table[k];
+    to->muscle_gain[SN_NMUSCLE * i + k] += bar * input * (end[0] - end[1]) / (2 * h);
+  }
+}
+#endif
 
 // Actuator i; act_next_bar: where an input that is the next activation adds to.
 SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
@@ -303,6 +367,9 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   if (muscle)
     sn_muscle_gain_slope_vjp(table, length, w->actuator_velocity[out], slope_bar * input, a->trn_length_bar + out,
                              bar + SN_VEL);
+#if defined(SN_MODEL_BARS)
+  if (a->model) integrate_slope_model_vjp(m, w, a->model, i, input, slope_bar);
+#endif
 }
 
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {

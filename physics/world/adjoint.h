@@ -25,6 +25,9 @@
 // displacements of links (wrench). sn_tendon_vjp turns what tendons got into twist_bar and wrench. One sweep from the
 // leaves, sn_kinematics_vjp, turns all of it into qpos_bar and, for the motion v, qvel_bar.
 //
+// By the numbers of the model G is differentiated likewise, at fixed motions: where SnAdjoint.model is not NULL every
+// stage adds to the fields of it that are not NULL. Frames of bodies get what a joint would get that could move them.
+//
 // Twists and wrenches are about subtree_com of the tree's root, at its present place. The point is held FIXED while
 // differentiating: nothing depends on the choice of it.
 #ifndef SINEW_PHYSICS_WORLD_ADJOINT_H_
@@ -32,6 +35,20 @@
 
 #include "physics/base/bar.h"
 #include "physics/world/world.h"
+
+// Says that this text has derivatives by the model: that for the CPU whose bars are numbers.
+#if !defined(SN_PACK) && !defined(__CUDACC__)
+#define SN_MODEL_BARS
+#include "physics/model/model_bar.h"
+
+// Gives the relative step of central differences of a function that stands in no derivative of its own, as that of the
+// radius of a geom that a tendon wraps around: the third root of the rounding.
+#ifdef SN_SINGLE
+#define SN_DIFFERENCE SN_R(5e-3)
+#else
+#define SN_DIFFERENCE SN_R(6e-6)
+#endif
+#endif
 
 // Lists the motions whose products with Jacobians are differentiated. Only qvel itself is an input of the step.
 typedef enum SnMotion {
@@ -58,6 +75,7 @@ typedef struct SnAdjointColumns SnAdjointColumns;
 
 typedef struct SnAdjoint {
   SnAdjointColumns *columns;  // for several rows of a Jacobian at once; NULL: one after the other
+  struct SnModelBar *model;   // what gets the derivatives by the model, on the CPU; NULL: nobody asks for them
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD

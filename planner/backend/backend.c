@@ -60,6 +60,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->batches;
     case SN_BACKEND_MODELS:
       return b->models;
+    case SN_BACKEND_PARAMETERS:
+      return b->parameters;
     case SN_BACKEND_LINEARIZE:
       return b->linearize != NULL;
     case SN_BACKEND_FEEDBACK:

@@ -76,6 +76,7 @@ typedef enum SnBackendFeature {
   // rollouts of them alone.
   SN_BACKEND_BATCHES,
   SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
+  SN_BACKEND_PARAMETERS,        // gradients with derivatives by the model
   SN_BACKEND_LINEARIZE,         // sn_backend_linearize
   SN_BACKEND_FEEDBACK,          // batches with feedback; sn_backend_linearize with expansions of the cost
   SN_BACKEND_MOMENTS,           // sn_backend_moments and sn_backend_set_moments

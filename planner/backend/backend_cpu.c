@@ -248,6 +248,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .batches = true,
                            .feedback = true,
                            .models = true,
+                           .parameters = true,
                            .describe = cpu_describe,
                            .load = cpu_load,
                            .unload = cpu_unload,

@@ -15,6 +15,7 @@ struct SnBackend {
   bool batches;        // SN_BACKEND_BATCHES; without it such a batch is not computed: rollouts return false
   bool feedback;       // SN_BACKEND_FEEDBACK; without it feedback is not looked at
   bool models;         // SN_BACKEND_MODELS; without it models of each one's own are not looked at
+  bool parameters;     // SN_BACKEND_PARAMETERS; without it derivatives by the model are not looked at
   void (*describe)(const SnBackend *b, char *text, int size);
   // Optional; absent: never lost. Leaves `text` alone where it returns false.
   bool (*lost)(const SnBackend *b, char *text, int size);

@@ -79,6 +79,9 @@ typedef struct SnGradient {
   sn_number *qvel_bar;      // (nv) of state.qvel; or NULL
   sn_number *act_bar;       // (na) of state.act; or NULL
   sn_number *target_bar;    // (nstep + 1, ntarget); or NULL
+  // Gets added the derivative by the model: zeroed by the caller, of no use unless the item is done. Only sweeps have
+  // it, on a backend with SN_BACKEND_PARAMETERS; NULL: nobody asks.
+  struct SnModelBar *model_bar;
   double norm;              // Euclidean norm of ctrl_bar
   int warn;                 // SN_WARN_* bits of the rollout's steps
 } SnGradient;

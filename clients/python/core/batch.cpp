@@ -88,7 +88,7 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
 
 void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, const In &act, const In &sensordata,
          const In &ctrl, const In &cost, const Out &out_ctrl, const Out &out_qpos, const Out &out_qvel,
-         const Out &out_act, const IntOut &status) {
+         const Out &out_act, const IntOut &status, const ModelTangents *parameters, const Out &parameter) {
   Use use(batch.busy, "batch");
   Use use_backend(*batch.backend.busy, "backend");
   const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
@@ -109,6 +109,8 @@ void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, c
   out.qvel = data_of(out_qvel, "qvel", size(n, s->nv));
   out.act = data_of(out_act, "act", size(n, s->na));
   out.status = data_of(status, "status", n);
+  out.parameters = parameters ? parameters->handle.get() : nullptr;
+  out.parameter = data_of(parameter, "parameter", size(n, sinew_parameters_count(out.parameters)));
   SinewError err;
   nb::gil_scoped_release unlocked;
   check(sinew_batch_vjp(batch.handle.get(), &bars, &out, &err), err);
@@ -151,7 +153,8 @@ void bind_batch(nb::module_ &m) {
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("sensordata").none(), nb::arg("ctrl").none(), nb::arg("cost").none(),
            nb::arg("out_ctrl").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
-           nb::arg("out_act").none(), nb::arg("status").none());
+           nb::arg("out_act").none(), nb::arg("status").none(), nb::arg("parameters").none(),
+           nb::arg("parameter").none());
 }
 
 }  // namespace sinew_python

@@ -73,6 +73,13 @@ struct Model {
 // Returns a model that owns a handle, which may be NULL after a failure.
 Model own_model(SinewModel *handle, const SinewError &err);
 
+// How parameters move a model.
+struct ModelTangents {
+  ModelTangents(const Model &model, const std::vector<Model> &plus, const std::vector<Model> &minus,
+                const std::vector<double> &step);
+  std::shared_ptr<const SinewParameters> handle;
+};
+
 // Threads of the CPU, or a device.
 struct Backend {
   Backend(const std::string &name, int threads);

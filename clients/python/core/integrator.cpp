@@ -105,7 +105,8 @@ int steps(Integrator &x, const Numbers &time) {
 }
 
 void vjp(Integrator &x, bool array_coordinates, const In &out_qpos, const In &out_qvel, const In &out_act,
-         const Out &qpos, const Out &qvel, const Out &act, const Out &knot, const Out &mocap) {
+         const Out &qpos, const Out &qvel, const Out &act, const Out &knot, const Out &mocap,
+         const ModelTangents *parameters, const Out &parameter) {
   Use use(x.busy, "integration");
   const SinewSizes *s = sinew_model_sizes(x.given.handle.get());
   const auto size = [](size_t k, int m) { return k * static_cast<size_t>(m); };
@@ -120,6 +121,8 @@ void vjp(Integrator &x, bool array_coordinates, const In &out_qpos, const In &ou
   bars.act = data_of(act, "act", size(1, s->na));
   bars.knot = data_of(knot, "knot", size(x.knots, s->nu));
   bars.mocap = data_of(mocap, "mocap", size(6, s->nmocap));
+  bars.parameters = parameters ? parameters->handle.get() : nullptr;
+  bars.parameter = data_of(parameter, "parameter", size(1, sinew_parameters_count(bars.parameters)));
   SinewError err;
   nb::gil_scoped_release unlocked;
   check(sinew_integrator_vjp(x.handle.get(), &bars, &err), err);
@@ -140,7 +143,8 @@ void bind_integrator(nb::module_ &m) {
       .def("steps", &steps, nb::arg("time"))
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
            nb::arg("out_act").none(), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
-           nb::arg("knot").none(), nb::arg("mocap").none());
+           nb::arg("knot").none(), nb::arg("mocap").none(), nb::arg("parameters").none(),
+           nb::arg("parameter").none());
 }
 
 }  // namespace sinew_python

@@ -222,7 +222,27 @@ void difference(const Model &model, const ConstNumbers &qpos1, const ConstNumber
 
 }  // namespace
 
+ModelTangents::ModelTangents(const Model &model, const std::vector<Model> &plus, const std::vector<Model> &minus,
+                             const std::vector<double> &step) {
+  if (plus.size() != step.size() || minus.size() != step.size())
+    raise(SINEW_ERR_ARGUMENT, "plus, minus and steps: as many of each are expected");
+  std::vector<const SinewModel *> up, down;
+  for (const Model &x : plus) up.push_back(x.handle.get());
+  for (const Model &x : minus) down.push_back(x.handle.get());
+  SinewError err;
+  SinewParameters *made = sinew_parameters_create(model.handle.get(), up.data(), down.data(), step.data(),
+                                                  static_cast<int>(step.size()), &err);
+  if (!made) raise(err.status, err.text);
+  handle = std::shared_ptr<const SinewParameters>(made, [](const SinewParameters *x) {
+    sinew_parameters_free(const_cast<SinewParameters *>(x));
+  });
+}
+
 void bind_model(nb::module_ &m) {
+  nb::class_<ModelTangents>(m, "ModelTangents", "How parameters move a model.")
+      .def(nb::init<const Model &, const std::vector<Model> &, const std::vector<Model> &,
+                    const std::vector<double> &>(),
+           nb::arg("model"), nb::arg("plus"), nb::arg("minus"), nb::arg("step"));
   nb::class_<Model>(m, "Model", "A model that libsinew has loaded.")
       .def_static("load", &load, nb::arg("path"))
       .def_static("read", &read, nb::arg("data"), nb::arg("folder").none())

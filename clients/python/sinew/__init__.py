@@ -24,6 +24,7 @@ from sinew.files import share
 from sinew.integrate import Controller, Integration, IntegrationGradient, integrate, integrate_vjp
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
+from sinew.model_tangents import ModelTangents
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State, StateLike
 from sinew.task import Task
@@ -44,6 +45,7 @@ __all__ = [
     "IntegrationGradient",
     "Linearization",
     "Model",
+    "ModelTangents",
     "Rollout",
     "SensorLinearization",
     "SimulationError",

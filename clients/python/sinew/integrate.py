@@ -14,6 +14,7 @@ from sinew._arrays import Doubles, as_array, doubles, given, one_state, row, sha
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, LimitError
 from sinew.model import Model, not_a_model
+from sinew.model_tangents import ModelTangents, native_tangents
 from sinew.rollout import cfd_key
 from sinew.state import StateLike
 
@@ -118,6 +119,8 @@ class IntegrationGradient:
         By the initial activations.
     mocap : ndarray, (nmocap, 6)
         By positions and, as tangents, rotations of the mocap bodies.
+    parameters : ndarray, (P,), or None
+        By parameters of the model, where they were given.
     """
 
     ctrl: Doubles
@@ -125,6 +128,7 @@ class IntegrationGradient:
     qvel: Doubles
     act: Doubles
     mocap: Doubles
+    parameters: Doubles | None = None
 
 
 def _knots(model: Model, ctrl: ArrayLike | None, ctrl_time: ArrayLike | None) -> tuple[Doubles, Doubles, int | None]:
@@ -291,6 +295,7 @@ def integrate_vjp(
     qvel: ArrayLike | None = None,
     act: ArrayLike | None = None,
     coordinates: Literal["array", "tangent"] = "array",
+    parameters: ModelTangents | None = None,
 ) -> IntegrationGradient:
     """Return the derivatives of a number by what an integration began with, given those by the motion.
 
@@ -307,11 +312,13 @@ def integrate_vjp(
     coordinates : {"array", "tangent"}
         How derivatives by positions are given, here and in the result: by the entries of `qpos` (nq), or along
         tangents (nv), where a rotation counts 3.
+    parameters : ModelTangents, optional
+        Parameters of the model by which derivatives are wanted, too.
 
     Returns
     -------
     IntegrationGradient
-        Derivatives by controls, initial state and mocap bodies.
+        Derivatives by controls, initial state, mocap bodies and parameters.
 
     Raises
     ------
@@ -333,7 +340,12 @@ def integrate_vjp(
         np.zeros((1 if knots is None else knots, model.nu)), np.empty(nq), np.empty(model.nv), np.empty(model.na),
         np.zeros((model.nmocap, 6)),
     )  # fmt: skip
-    integration._integrator.vjp(by_entries, *bars, out.qpos, out.qvel, out.act, out.ctrl, out.mocap)
+    native = native_tangents(parameters)
+    if parameters is not None:
+        out.parameters = np.empty(len(parameters))
+    integration._integrator.vjp(
+        by_entries, *bars, out.qpos, out.qvel, out.act, out.ctrl, out.mocap, native, out.parameters
+    )
     if knots is None:
         out.ctrl = out.ctrl[0]
     return out

@@ -16,6 +16,7 @@ from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, DivergedError, StateError
 from sinew.model import Model, not_a_model
+from sinew.model_tangents import ModelTangents, native_tangents
 from sinew.state import State, StateLike
 
 __all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
@@ -141,6 +142,8 @@ class Gradient:
         By the initial activations.
     status : ndarray of int, (N,)
         0, or 10 where the rollout diverged or the derivative left the range of numbers.
+    parameters : ndarray, (N, P), or None
+        By parameters of the model, where they were given.
     """
 
     ctrl: Doubles
@@ -148,6 +151,7 @@ class Gradient:
     qvel: Doubles
     act: Doubles
     status: NDArray[np.int32]
+    parameters: Doubles | None = None
 
 
 # ---- what a call is made of ----
@@ -358,6 +362,7 @@ def rollout_vjp(
     ctrl: ArrayLike | None = None,
     cost: ArrayLike | None = None,
     coordinates: Literal["array", "tangent"] = "array",
+    parameters: ModelTangents | None = None,
 ) -> Gradient:
     """Return the derivatives of a number by what rollouts began with, given those by all states.
 
@@ -374,11 +379,13 @@ def rollout_vjp(
     coordinates : {"array", "tangent"}
         How derivatives by positions are given, here and in the result: by the entries of `qpos` (nq), or along
         tangents (nv), where a rotation counts 3.
+    parameters : ModelTangents, optional
+        Parameters of the model by which derivatives are wanted, too.
 
     Returns
     -------
     Gradient
-        Derivatives by controls and initial states.
+        Derivatives by controls, initial states and parameters.
 
     Raises
     ------
@@ -387,7 +394,7 @@ def rollout_vjp(
     StateError
         The rollouts were made without gradients, or closed.
     UnsupportedError
-        A derivative by a sensor that has none.
+        A derivative by a sensor that has none, or parameters of rollouts on a device.
     """
     if not isinstance(rollout, Rollout):
         raise ArgumentError(f"rollout: {type(rollout).__name__}, expected a sinew.Rollout")
@@ -406,8 +413,12 @@ def rollout_vjp(
     )
     out = (np.empty((n, rows - 1, model.nu)), np.empty((n, nq)), np.empty((n, model.nv)), np.empty((n, model.na)))
     status = np.empty(n, np.int32)
+    native = native_tangents(parameters)
+    moved = None if parameters is None else np.empty((n, len(parameters)))
     with rollout._lease.use() as batch:
-        batch.vjp(by_entries, *bars, *out, status)
+        batch.vjp(by_entries, *bars, *out, status, native, moved)
     if rollout._many:
-        return Gradient(*out, status)
-    return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()))
+        return Gradient(*out, status, moved)
+    return Gradient(
+        out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()), None if moved is None else moved[0]
+    )

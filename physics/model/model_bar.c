@@ -1,0 +1,265 @@
+// Directions in which parameters move a model, as sparse lists, and their products with a bar.
+#include "physics/model/model_bar.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "physics/model/model_arrays.h"
+
+typedef enum BarKind { BAR_VALUE, BAR_TURN, BAR_PAIR } BarKind;
+
+// A field of a bar in one model.
+typedef struct BarField {
+  const char *name;
+  BarKind kind;
+  size_t pointer;         // where SnModelBar has it
+  const sn_real *source;  // of the model
+  const int *row;         // row of the source for each row of a PAIR
+  int rows, cols;
+} BarField;
+
+enum {
+  BAR_FIELDS = 0
+#define SN_BAR_FIELD(kind, name, source, rows, cols) +1
+#define SN_BAR_NONE(name, source, count)
+#include "physics/model/model_bar_fields.inc"
+#undef SN_BAR_FIELD
+#undef SN_BAR_NONE
+};
+
+// One number by which a parameter moves a field.
+typedef struct BarEntry {
+  int field, index;
+  double rate;
+} BarEntry;
+
+struct SnModelTangents {
+  const SnModel *m;
+  int n;
+  BarEntry *entry;      // those of one parameter after the other
+  int *adr;             // (n + 1) first entry of each
+  int count, capacity;  // of entries
+  bool used[BAR_FIELDS];
+};
+
+static void list_fields(const SnModel *m, BarField *field) {
+  const BarField all[] = {
+#define SN_BAR_FIELD(kind, name, source, rows, cols) \
+  {#name, BAR_##kind, offsetof(SnModelBar, name), (source), m->cpair_param, (rows), (cols)},
+#define SN_BAR_NONE(name, source, count)
+#include "physics/model/model_bar_fields.inc"
+#undef SN_BAR_FIELD
+#undef SN_BAR_NONE
+  };
+  memcpy(field, all, sizeof all);
+}
+
+static bool add_entry(SnModelTangents *t, int field, int index, double rate) {
+  if (t->count == t->capacity) {
+    const int capacity = 2 * t->capacity + 64;
+    BarEntry *entry = realloc(t->entry, sizeof *entry * (size_t)capacity);
+    if (!entry) return false;
+    t->entry = entry;
+    t->capacity = capacity;
+  }
+  t->entry[t->count++] = (BarEntry){field, index, rate};
+  t->used[field] = true;
+  return true;
+}
+
+// Difference of two numbers, 0 where it is rounding.
+static double difference(double plus, double minus, double scale) {
+  const double d = plus - minus, most = fmax(fmax(fabs(plus), fabs(minus)), scale);
+  return fabs(d) <= 16 * (double)SN_EPS * most ? 0 : d;
+}
+
+// Number i of a field of values.
+static double number(const BarField *f, int i) {
+  return (double)f->source[f->kind == BAR_PAIR ? f->row[i / f->cols] * f->cols + i % f->cols : i];
+}
+
+static bool add_values(SnModelTangents *t, int k, const BarField *plus, const BarField *minus, double per) {
+  for (int i = 0; i < plus->rows * plus->cols; ++i) {
+    const double d = difference(number(plus, i), number(minus, i), 0);
+    if (d != 0 && !add_entry(t, k, i, d * per)) return false;
+  }
+  return true;
+}
+
+// Small turns w: (R+ - R-) R' is their skew matrix, R the matrix in between.
+static bool add_turns(SnModelTangents *t, int k, const BarField *mid, const BarField *plus, const BarField *minus,
+                      double per) {
+  static const int up[3][2] = {{2, 1}, {0, 2}, {1, 0}};
+  for (int i = 0; i < mid->rows; ++i) {
+    const sn_real *R = mid->source + 9 * i, *P = plus->source + 9 * i, *M = minus->source + 9 * i;
+    double skew[3][3] = {{0}};
+    for (int r = 0; r < 3; ++r)
+      for (int c = 0; c < 3; ++c)
+        for (int e = 0; e < 3; ++e)
+          skew[r][c] += difference((double)P[3 * r + e], (double)M[3 * r + e], 1) * (double)R[3 * c + e];
+    for (int e = 0; e < 3; ++e) {
+      const double w = 0.5 * (skew[up[e][0]][up[e][1]] - skew[up[e][1]][up[e][0]]);
+      if (w != 0 && !add_entry(t, k, 3 * i + e, w * per)) return false;
+    }
+  }
+  return true;
+}
+
+// Integers that say how a model moves must be those of m, and so must numbers without a derivative.
+static SnCode check_fixed(const SnModel *m, const SnModel *moved, int p, SnError *err) {
+  SnModelArray x, y;
+  for (int i = 0; sn_model_array(m, i, &x) && sn_model_array(moved, i, &y); ++i)
+    for (int k = 0; x.integer && k < x.rows * x.cols; ++k)
+      if (((const int *)x.data)[k] != ((const int *)y.data)[k])
+        return sn_fail(err, SN_ERR_UNSUPPORTED, "parameter %d: it changes %s[%d] from %d to %d, which is no number", p,
+                       x.name, k, ((const int *)x.data)[k], ((const int *)y.data)[k]);
+  if (m->ncpair != moved->ncpair || memcmp(m->cpair_geom, moved->cpair_geom, sizeof(int) * 2 * (size_t)m->ncpair) != 0)
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "parameter %d: it changes which geoms can touch", p);
+  for (int q = 0; q < m->neq; ++q)
+    if ((m->eq_type[q] == SN_EQ_CONNECT || m->eq_type[q] == SN_EQ_WELD) &&
+        memcmp(m->eq_data + SN_NEQDATA * q, moved->eq_data + SN_NEQDATA * q, sizeof(sn_real) * SN_NEQDATA) != 0)
+      return sn_fail(err, SN_ERR_UNSUPPORTED,
+                     "parameter %d: it moves the anchor or the pose of equality %d, by which there is no derivative", p,
+                     q);
+  return SN_OK;
+}
+
+typedef struct BarNone {
+  const char *name;
+  const sn_real *source;
+  int count;
+} BarNone;
+
+enum { BAR_NONES = 8 };
+
+static void list_nones(const SnModel *m, BarNone *none) {
+  const BarNone all[BAR_NONES] = {
+#define SN_BAR_FIELD(kind, name, source, rows, cols)
+#define SN_BAR_NONE(name, source, count) {#name, (source), (count)},
+#include "physics/model/model_bar_fields.inc"
+#undef SN_BAR_FIELD
+#undef SN_BAR_NONE
+  };
+  memcpy(none, all, sizeof all);
+}
+
+static SnCode check_nones(const SnModel *m, const SnModel *moved, int p, SnError *err) {
+  BarNone x[BAR_NONES], y[BAR_NONES];
+  list_nones(m, x);
+  list_nones(moved, y);
+  for (int i = 0; i < BAR_NONES; ++i)
+    for (int k = 0; k < x[i].count; ++k)
+      if (x[i].source[k] != y[i].source[k])
+        return sn_fail(err, SN_ERR_UNSUPPORTED, "parameter %d: it moves %s[%d], by which there is no derivative", p,
+                       x[i].name, k);
+  return SN_OK;
+}
+
+static SnCode add_parameter(SnModelTangents *t, const SnModel *plus, const SnModel *minus, double step, int p,
+                            SnError *err) {
+  BarField mid[BAR_FIELDS], up[BAR_FIELDS], down[BAR_FIELDS];
+  if (!(step > 0) || !isfinite(step))
+    return sn_fail(err, SN_ERR_ARGUMENT, "step[%d]: %g, allowed is a number above 0", p, step);
+  const SnModel *const moved[2] = {plus, minus};
+  for (int i = 0; i < 2; ++i) {
+    SnCode code = check_fixed(t->m, moved[i], p, err);
+    if (code == SN_OK) code = check_nones(t->m, moved[i], p, err);
+    if (code != SN_OK) return code;
+  }
+  list_fields(t->m, mid);
+  list_fields(plus, up);
+  list_fields(minus, down);
+  const double per = 1 / (2 * step);
+  for (int k = 0; k < BAR_FIELDS; ++k) {
+    const bool ok = mid[k].kind == BAR_TURN ? add_turns(t, k, mid + k, up + k, down + k, per)
+                                            : add_values(t, k, up + k, down + k, per);
+    if (!ok) return sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
+  }
+  return SN_OK;
+}
+
+SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const *plus, const SnModel *const *minus,
+                                          const double *step, int n, SnError *err) {
+  SnModelTangents *t = calloc(1, sizeof *t);
+  if (t) t->adr = calloc((size_t)n + 1, sizeof *t->adr);
+  if (!t || !t->adr) {
+    sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
+    sn_model_tangents_free(t);
+    return NULL;
+  }
+  t->m = m;
+  t->n = n;
+  for (int p = 0; p < n; ++p) {
+    if (add_parameter(t, plus[p], minus[p], step[p], p, err) != SN_OK) {
+      sn_model_tangents_free(t);
+      return NULL;
+    }
+    t->adr[p + 1] = t->count;
+  }
+  return t;
+}
+
+void sn_model_tangents_free(SnModelTangents *t) {
+  if (!t) return;
+  free(t->entry);
+  free(t->adr);
+  free(t);
+}
+
+int sn_model_tangents_count(const SnModelTangents *t) { return t->n; }
+
+// Points the fields that are used into memory at base; NULL only counts. Returns the numbers.
+static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_real *base) {
+  BarField field[BAR_FIELDS];
+  size_t count = 0;
+  list_fields(t->m, field);
+  for (int k = 0; k < BAR_FIELDS; ++k) {
+    sn_real *at = base && t->used[k] ? base + count : NULL;
+    if (base) memcpy((char *)bar + field[k].pointer, &at, sizeof at);
+    if (t->used[k]) count += (size_t)field[k].rows * (size_t)field[k].cols;
+  }
+  const int rows[4] = {t->m->ngeom, t->m->nsite, t->m->nv, t->m->nv};
+  sn_real **const scratch[4] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench, &bar->dof_pull};
+  for (int k = 0; k < 4; ++k) {
+    if (base) *scratch[k] = base + count;
+    count += 6 * (size_t)rows[k];
+  }
+  return count;
+}
+
+size_t sn_model_bar_size(const SnModelTangents *t) {
+  SnModelBar bar = {0};
+  return (sizeof(sn_real) * place(t, &bar, NULL) + 64) / 64 * 64;
+}
+
+void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) {
+  memset(memory, 0, sn_model_bar_size(t));
+  place(t, bar, memory);
+}
+
+void sn_model_bar_clear(const SnModelTangents *t, SnModelBar *bar) {
+  BarField field[BAR_FIELDS];
+  list_fields(t->m, field);
+  for (int k = 0; k < BAR_FIELDS; ++k) {
+    sn_real *at;
+    memcpy(&at, (char *)bar + field[k].pointer, sizeof at);
+    if (at) memset(at, 0, sizeof *at * (size_t)field[k].rows * (size_t)field[k].cols);
+  }
+}
+
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, double *out) {
+  BarField field[BAR_FIELDS];
+  list_fields(t->m, field);
+  for (int p = 0; p < t->n; ++p) {
+    double sum = 0;
+    for (int i = t->adr[p]; i < t->adr[p + 1]; ++i) {
+      const BarEntry *e = t->entry + i;
+      const sn_real *at;
+      memcpy(&at, (const char *)bar + field[e->field].pointer, sizeof at);
+      sum += e->rate * (double)at[e->index];
+    }
+    out[p] = sum;
+  }
+}

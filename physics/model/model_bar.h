@@ -1,0 +1,52 @@
+// Derivatives by the numbers of a model, and what they are multiplied by: how parameters move these numbers.
+//
+// A parameter p is whatever a user turns: an attribute of MJCF, an entry of an array, many of both at once. All that is
+// asked of it is the model with p moved both ways by a step h, compiled and set up (SnModel). Then by central differences
+//
+//   dmodel/dp = (model(p + h) - model(p - h)) / 2 h,    dL/dp = sum over fields  bar . dmodel/dp
+//
+// with bar the adjoint of the model, exact, which the stages write (physics/world/adjoint.h). So what MuJoCo's compiler
+// derives of p and what is folded at load is chained by differences of the model alone, once for any number of steps.
+// The error of such a difference is of the second order in h; most fields are linear or quadratic in p.
+#ifndef SINEW_PHYSICS_MODEL_MODEL_BAR_H_
+#define SINEW_PHYSICS_MODEL_MODEL_BAR_H_
+
+#include "physics/model/model.h"
+
+// Holds derivatives of a scalar by fields of a model. A field that no parameter moves is NULL.
+typedef struct SnModelBar {
+#define SN_BAR_FIELD(kind, name, source, rows, cols) sn_real *name;
+#define SN_BAR_NONE(name, source, count)
+#include "physics/model/model_bar_fields.inc"
+#undef SN_BAR_FIELD
+#undef SN_BAR_NONE
+  // Scratch of the stages, zero between states.
+  sn_real *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
+  sn_real *site_wrench;  // (nsite, 6) on sites likewise
+  sn_real *dof_wrench;   // (nv, 6) on all that moves with a dof
+  sn_real *dof_pull;     // (nv, 6) bar of the dof's axis
+} SnModelBar;
+
+// Holds the directions in which parameters move a model. Read-only once made, shared by threads.
+typedef struct SnModelTangents SnModelTangents;
+
+// Makes the directions of n parameters from models that they have moved up and down by step (n). All have the structure
+// of m, which is the caller's to check. Frees with sn_model_tangents_free. Returns NULL and on failure
+//   SN_ERR_ARGUMENT     a step that is not above 0
+//   SN_ERR_UNSUPPORTED  a parameter moves a number that has no derivative, or an integer: the text names it
+//   SN_ERR_MEMORY       there is no room
+SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const *plus, const SnModel *const *minus,
+                                          const double *step, int n, SnError *err);
+void sn_model_tangents_free(SnModelTangents *t);
+// Returns the number of parameters.
+int sn_model_tangents_count(const SnModelTangents *t);
+// Returns the bytes of a bar of the fields that the parameters move.
+size_t sn_model_bar_size(const SnModelTangents *t);
+// Points the fields of a bar into memory of that size, 64-byte aligned, and zeroes it.
+void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory);
+// Zeroes the fields of a bar.
+void sn_model_bar_clear(const SnModelTangents *t, SnModelBar *bar);
+// Writes the derivatives by the parameters (n).
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, double *out);
+
+#endif
