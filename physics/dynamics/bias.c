@@ -390,6 +390,11 @@ SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   sn_scale3(at0.pos, at1.pos, -1);
   bias_point_motion_vjp(m, w, a, b1, p1, v1, &at1);
   bias_point_motion_vjp(m, w, a, b0, p0, v0, &at0);
+#if defined(SN_MODEL_BARS)
+  if (!a->model) return;
+  sn_addto3(a->model->site_wrench + 6 * s0 + 3, at0.pos);
+  sn_addto3(a->model->site_wrench + 6 * s1 + 3, at1.pos);
+#endif
 }
 
 // Armature of spatial tendon t; fixed ones have a constant J.
