@@ -281,14 +281,14 @@ SN_LOCAL void act_force_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar
   const int o = m->actuator_outadr[i];
   const sn_real length = w->actuator_length[o], velocity = w->actuator_velocity[o];
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE) {
-    if (to->muscle_gain)
+    if (to->muscle_gain && to->muscle_moved[i])
       act_table_model_vjp(m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i, length, &velocity,
                           bar * input);
   } else if (to->actuator_gainprm) {
     act_affine_model_vjp(to->actuator_gainprm + SN_NGAIN * i, m->actuator_gaintype[i] == SN_GAIN_AFFINE, length,
                          velocity, bar * input);
   }
-  if (m->actuator_biastype[i] == SN_BIAS_MUSCLE && to->muscle_bias)
+  if (m->actuator_biastype[i] == SN_BIAS_MUSCLE && to->muscle_bias && to->muscle_moved[i])
     act_table_model_vjp(m->muscle_bias + SN_NMUSCLE * i, to->muscle_bias + SN_NMUSCLE * i, length, NULL, bar);
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm)
     act_affine_model_vjp(to->actuator_biasprm + SN_NBIAS * i, true, length, velocity, bar);

@@ -478,7 +478,7 @@ SN_LOCAL void collide_size_model_vjp(const SnModel *m, const SnWorld *w, const S
   for (int side = 0; side < 2; ++side) {
     const int g = con->geom[side];
     const sn_real *size = m->geom_size + 3 * g;
-    if (m->geom_type[g] == SN_GEOM_PLANE || m->geom_type[g] == SN_GEOM_MESH) continue;
+    if (!a->model->geom_sized[g]) continue;
     for (int k = 0; k < 3; ++k) {
       SnContact end[2];
       sn_real moved[3], sum = 0;

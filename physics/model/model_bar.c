@@ -42,6 +42,7 @@ struct SnModelTangents {
   int *adr;             // (n + 1) first entry of each
   int count, capacity;  // of entries
   bool used[BAR_FIELDS];
+  bool *geom_sized, *muscle_moved;
 };
 
 static void list_fields(const SnModel *m, BarField *field) {
@@ -180,11 +181,27 @@ static SnCode add_parameter(SnModelTangents *t, const SnModel *plus, const SnMod
   return SN_OK;
 }
 
+// Notes what the entries move that is costly to differentiate.
+static void mark_costly(SnModelTangents *t) {
+  BarField field[BAR_FIELDS];
+  list_fields(t->m, field);
+  for (int i = 0; i < t->count; ++i) {
+    const BarField *f = field + t->entry[i].field;
+    const int row = t->entry[i].index / f->cols;
+    if (f->source == t->m->geom_size) t->geom_sized[row] = true;
+    if (f->source == t->m->muscle_gain || f->source == t->m->muscle_bias) t->muscle_moved[row] = true;
+  }
+}
+
 SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const *plus, const SnModel *const *minus,
                                           const double *step, int n, SnError *err) {
   SnModelTangents *t = calloc(1, sizeof *t);
-  if (t) t->adr = calloc((size_t)n + 1, sizeof *t->adr);
-  if (!t || !t->adr) {
+  if (t) {
+    t->adr = calloc((size_t)n + 1, sizeof *t->adr);
+    t->geom_sized = calloc((size_t)m->ngeom + 1, sizeof *t->geom_sized);
+    t->muscle_moved = calloc((size_t)m->nactuator + 1, sizeof *t->muscle_moved);
+  }
+  if (!t || !t->adr || !t->geom_sized || !t->muscle_moved) {
     sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
     sn_model_tangents_free(t);
     return NULL;
@@ -198,6 +215,7 @@ SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const
     }
     t->adr[p + 1] = t->count;
   }
+  mark_costly(t);
   return t;
 }
 
@@ -205,6 +223,8 @@ void sn_model_tangents_free(SnModelTangents *t) {
   if (!t) return;
   free(t->entry);
   free(t->adr);
+  free(t->geom_sized);
+  free(t->muscle_moved);
   free(t);
 }
 
@@ -237,6 +257,8 @@ size_t sn_model_bar_size(const SnModelTangents *t) {
 void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) {
   memset(memory, 0, sn_model_bar_size(t));
   place(t, bar, memory);
+  bar->geom_sized = t->geom_sized;
+  bar->muscle_moved = t->muscle_moved;
 }
 
 void sn_model_bar_clear(const SnModelTangents *t, SnModelBar *bar) {

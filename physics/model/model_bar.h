@@ -20,6 +20,9 @@ typedef struct SnModelBar {
 #include "physics/model/model_bar_fields.inc"
 #undef SN_BAR_FIELD
 #undef SN_BAR_NONE
+  // What is costly is done for those alone that a parameter moves: sizes of geoms (ngeom), tables of muscles
+  // (nactuator).
+  const bool *geom_sized, *muscle_moved;
   // Scratch of the stages, zero between states.
   sn_real *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
   sn_real *site_wrench;  // (nsite, 6) on sites likewise

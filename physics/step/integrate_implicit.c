@@ -325,7 +325,7 @@ SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnMo
     to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
     to->actuator_gainprm[SN_NGAIN * i + 2] += bar * input;
-  if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain) return;
+  if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain || !to->muscle_moved[i]) return;
   const sn_real *table = m->muscle_gain + SN_NMUSCLE * i;
   sn_real moved[SN_NMUSCLE], end[2];
   sn_copy(moved, table, SN_NMUSCLE);
