@@ -89,11 +89,24 @@ SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   if (torque) sn_addto3(wrench, torque);
 }
 
+#if defined(SN_MODEL_BARS)
+// Force and torque on a site or geom by the model. Of other objects the frame is a body's.
+SN_LOCAL void frame_object_wrench(SnAdjoint *a, int type, int id, const sn_real *force, const sn_real *torque) {
+  if (!a->model || (type != SN_OBJ_SITE && type != SN_OBJ_GEOM)) return;
+  sn_real *to = (type == SN_OBJ_SITE ? a->model->site_wrench : a->model->geom_wrench) + 6 * id;
+  if (torque) sn_addto3(to, torque);
+  if (force) sn_addto3(to + 3, force);
+}
+#endif
+
 SN_FUNC void sn_object_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                 const sn_real *pos_bar, const sn_real *turn_bar) {
   sn_real pos[3];
   sn_object_pose(m, w, type, id, pos, NULL);
   sn_point_wrench(m, w, a, frame_object_body(m, type, id), pos, pos_bar, turn_bar);
+#if defined(SN_MODEL_BARS)
+  frame_object_wrench(a, type, id, pos_bar, turn_bar);
+#endif
 }
 
 SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
@@ -108,6 +121,9 @@ SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   sn_addto3(bar + 3, vel_bar + 3);
   sn_cross(t, vel_bar + 3, w->cvel + 6 * body);
   sn_point_wrench(m, w, a, body, pos, t, NULL);
+#if defined(SN_MODEL_BARS)
+  frame_object_wrench(a, type, id, t, NULL);
+#endif
 }
 
 SN_FUNC void sn_ball_turn_vjp(const SnWorld *w, SnAdjoint *a, int qpos, int dof, const sn_real *turn_bar) {

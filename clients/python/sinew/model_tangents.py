@@ -52,8 +52,8 @@ class ModelTangents:
         sizes = np.atleast_1d(np.asarray(steps, float))
         if sizes.shape != (len(plus),) or len(minus) != len(plus):
             raise ArgumentError(
-                f"plus, minus, steps: {len(plus)} and {len(minus)} models and steps of shape {sizes.shape}, expected as "
-                "many of each"
+                f"plus, minus, steps: {len(plus)} and {len(minus)} models and steps of shape {sizes.shape}, "
+                "expected as many of each"
             )
         self._steps = sizes
         self._native = _core.ModelTangents(

@@ -419,6 +419,4 @@ def rollout_vjp(
         batch.vjp(by_entries, *bars, *out, status, native, moved)
     if rollout._many:
         return Gradient(*out, status, moved)
-    return Gradient(
-        out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()), None if moved is None else moved[0]
-    )
+    return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()), None if moved is None else moved[0])
