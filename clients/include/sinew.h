@@ -441,10 +441,10 @@ SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const doub
 
 // ---- parameters of a model ----
 
-// Makes parameters of whatever a model is made from: entries of arrays, attributes of MJCF, many at once. plus and minus
-// (count) hold the model with parameter p moved up and down by step[p]: compiled anew, or made by
-// sinew_model_with_arrays. Derivatives by the fields of the model are exact; they are multiplied by the central
-// differences of these models, whose error is of second order in the step. A step of 1e-5 of a parameter's size does.
+// Makes parameters of whatever a model is made from: entries of arrays, attributes of MJCF, many at once. plus and
+// minus (count) hold the model with parameter p moved up and down by step[p]: compiled anew, or made by
+// sinew_model_with_arrays. Derivatives by the fields of the model are exact. Central differences of these models, whose
+// error is of second order in the step, multiply them. A step of 1e-5 of a parameter's size does.
 // sinew_batch_vjp and sinew_integrator_vjp take them. None of the models is needed afterwards. Free them with
 // sinew_parameters_free. Any number of threads may share them. Returns NULL and on failure
 //   SINEW_ERR_ARGUMENT     a pointer, a step that is not above 0, a model of another structure
@@ -577,16 +577,16 @@ SINEW_API int sinew_integrator_steps(const SinewIntegrator *integrator, double *
 // Holds derivatives of a number by the outputs of an integration, and where those by its inputs go. Each may be NULL.
 typedef struct SinewIntegrationBars {
   size_t size;
-  SinewCoordinates coordinates;  // coordinates of positions, of outputs and of the initial state
-  const double *out_qpos;        // (nout, nv or nq)
-  const double *out_qvel;        // (nout, nv)
-  const double *out_act;         // (nout, na)
-  double *qpos;                  // (nv or nq) by the initial state
-  double *qvel;                  // (nv)
-  double *act;                   // (na)
-  double *knot;                  // (nknot, nu) by the controls
-  double *mocap;                 // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
-  const SinewParameters *parameters;  // of the model of the integrator
+  SinewCoordinates coordinates;       // coordinates of positions, of outputs and of the initial state
+  const double *out_qpos;             // (nout, nv or nq)
+  const double *out_qvel;             // (nout, nv)
+  const double *out_act;              // (nout, na)
+  double *qpos;                       // (nv or nq) by the initial state
+  double *qvel;                       // (nv)
+  double *act;                        // (na)
+  double *knot;                       // (nknot, nu) by the controls
+  double *mocap;                      // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
+  const SinewParameters *parameters;  // parameters of the integrator's model
   double *parameter;                  // (count of parameters) by them
 } SinewIntegrationBars;
 
@@ -875,7 +875,7 @@ typedef struct SinewGradients {
   double *qvel;  // (N, nv)
   double *act;   // (N, na)
   int *status;   // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or the derivative left the range of numbers
-  const SinewParameters *parameters;  // of models of the structure of the batch's, CPU alone
+  const SinewParameters *parameters;  // parameters of a model of the batch's structure, CPU alone
   double *parameter;                  // (N, count of parameters) by them
 } SinewGradients;
 
@@ -893,8 +893,8 @@ static inline SinewGradients sinew_default_gradients(void) {
 // derivatives 0; bars of one that diverged are not read. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without
 // gradients), SINEW_ERR_ARGUMENT (a number that is not finite), SINEW_ERR_UNSUPPORTED (a bar of a sensor without a
 // derivative, parameters on a device), SINEW_ERR_MEMORY (for parameters), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on
-// failure. Of a cost and of sensors, parameters reach what frames, tendons and actuators make of them; numbers that only
-// the sensor reads, as the bounds of a limit sensor, count as constant.
+// failure. Parameters reach costs and sensors through frames of sites and geoms, tendons and actuators. Numbers that
+// only a sensor reads, as the bounds of a limit sensor, count as constant.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
 

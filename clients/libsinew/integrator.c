@@ -27,7 +27,7 @@ struct SinewIntegrator {
   ApiGuard guard;
   ApiCfd cfd;
   SnHorizon *horizon;
-  uint64_t structure;  // of the model
+  uint64_t structure;    // of the model
   bool gradients, done;  // done: the last run can be gone back through
   // Copies of what the last run was given, and its positions, in one block.
   double *block;
@@ -316,9 +316,10 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
   bool good = sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why) == SN_OK;
   if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, bars.parameter);
   api_bars_free(&model);
-  if (!good || !all_finite(bars.parameter, bars.parameter ? (size_t)sinew_parameters_count(bars.parameters) : 0) || !all_finite(x->tangent, (size_t)m->nv) ||
-      !all_finite(bars.qvel, (size_t)m->nv) || !all_finite(bars.act, (size_t)m->na) ||
-      !all_finite(all.knot, (size_t)x->in.nknot * (size_t)m->nu) || !all_finite(bars.mocap, 6 * (size_t)m->nmocap))
+  if (!good || !all_finite(bars.parameter, bars.parameter ? (size_t)sinew_parameters_count(bars.parameters) : 0) ||
+      !all_finite(x->tangent, (size_t)m->nv) || !all_finite(bars.qvel, (size_t)m->nv) ||
+      !all_finite(bars.act, (size_t)m->na) || !all_finite(all.knot, (size_t)x->in.nknot * (size_t)m->nu) ||
+      !all_finite(bars.mocap, 6 * (size_t)m->nmocap))
     return api_fail(err, SINEW_ERR_DIVERGED, "%s: a derivative is not finite", who);
   if (array && bars.qpos) api_bar_of_array(m, x->start, x->tangent, bars.qpos);
   if (!array && bars.qpos) memcpy(bars.qpos, x->tangent, sizeof *x->tangent * (size_t)m->nv);

@@ -64,8 +64,7 @@ SinewStatus api_bars_make(ApiBars *bars, const SinewParameters *p, size_t count,
     return api_fail(err, SINEW_ERR_MEMORY, "derivatives by %d parameters take %zu bytes a rollout: out of memory",
                     sinew_parameters_count(p), size);
   }
-  for (size_t i = 0; i < count; ++i)
-    sn_model_bar_init(p->tangents, &bars->bar[i], (char *)bars->memory + i * size);
+  for (size_t i = 0; i < count; ++i) sn_model_bar_init(p->tangents, &bars->bar[i], (char *)bars->memory + i * size);
   return SINEW_OK;
 }
 

@@ -7,7 +7,7 @@
 
 struct SinewParameters {
   SnModelTangents *tangents;
-  uint64_t structure;  // of the models
+  uint64_t structure;  // digest of that of the models
 };
 
 // Holds bars of a model, one a rollout.

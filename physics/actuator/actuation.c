@@ -466,8 +466,7 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
     sn_bar rate_bar = {0};
     act_advance_vjp(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar, a->act_bar + last, &rate_bar);
 #if defined(SN_MODEL_BARS)
-    if (a->model)
-      act_advance_model_vjp(m, a->model, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar);
+    if (a->model) act_advance_model_vjp(m, a->model, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar);
 #endif
     act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
   } else {

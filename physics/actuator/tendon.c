@@ -330,8 +330,7 @@ SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnA
   const int geom = m->wseg_geom[k];
   const sn_real radius = m->geom_size[3 * geom], h = SN_DIFFERENCE * radius;
   sn_real up, down;
-  if (!a->model->geom_size || !a->model->geom_sized[geom] ||
-      !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
+  if (!a->model->geom_size || !a->model->geom_sized[geom] || !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
       !ten_wrap_work(m, w, k, radius - h, length_bar, y, &down))
     return;
   a->model->geom_size[3 * geom] += (up - down) / (2 * h);

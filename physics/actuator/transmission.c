@@ -414,8 +414,8 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   trn_crank_hvp(&g, &h, &x, &y, m->actuator_cranklength[i], m->actuator_gear[6 * o]);
 #if defined(SN_MODEL_BARS)
   if (a->model && a->model->actuator_gear && m->actuator_gear[6 * o] != 0)
-    a->model->actuator_gear[6 * o] += (length_bar * w->actuator_length[o] + sn_dot3(g.v, y.v) + sn_dot3(g.axis, y.axis)) /
-                                      m->actuator_gear[6 * o];
+    a->model->actuator_gear[6 * o] +=
+        (length_bar * w->actuator_length[o] + sn_dot3(g.v, y.v) + sn_dot3(g.axis, y.axis)) / m->actuator_gear[6 * o];
 #endif
   sn_cross(turn, x.axis, g.axis);
   trn_pull(m, a, o, ends[1].body, ends + 1, g.v, none, 1);

@@ -165,8 +165,7 @@ SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock bl
   if (is_ball_limit(m, type, id)) {
     ball_limit_vjp(m, w, a, id, block.row);
 #if defined(SN_MODEL_BARS)
-    if (a->model)
-      limit_model_vjp(a, type, id, m->jnt_range[2 * id + 1] >= m->jnt_range[2 * id] ? 1 : 0, block.row);
+    if (a->model) limit_model_vjp(a, type, id, m->jnt_range[2 * id + 1] >= m->jnt_range[2 * id] ? 1 : 0, block.row);
 #endif
     return;
   }

@@ -73,9 +73,9 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
 
 #if defined(SN_MODEL_BARS)
-// Add the derivative of G (adjoint.h) by the model's solref, solimp, friction, margins and inverse weights, those of a
-// block of a source or those of contact i. velocity (3, 6) holds the contact velocities of the motions lambda, a, v; it
-// is read where the cone is a pyramid.
+// Add the derivative of G (adjoint.h) by the model's solref, solimp, friction, margins and inverse weights. They are
+// those of a block of a source, or of contact i. velocity (3, 6) holds the contact velocities of the motions lambda, a,
+// v; it is read where the cone is a pyramid.
 SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *velocity);
 #endif

@@ -267,8 +267,8 @@ typedef struct ImpedanceBar {
 } ImpedanceBar;
 
 // Stiffness and damping of a row: bars of the solref that they were made of, and of dwidth.
-SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_real k_bar, sn_real b_bar,
-                                   sn_real *ref_bar, sn_real *width_bar) {
+SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_real k_bar,
+                                   sn_real b_bar, sn_real *ref_bar, sn_real *width_bar) {
   const sn_real k = kbip[0], b = kbip[1];
   if (ref[0] > 0) {
     ref_bar[0] -= 2 * k_bar * k / ref[0];
@@ -391,8 +391,7 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     ImpedanceBar bar = {0};
     row_model_vjp(w, a, row, p.solref, p.solimp[1], bar.solref, &bar);
     const sn_real r = (shared ? norm : w->efc_pos[row]) - w->efc_margin[row];
-    if (to.solref_bar)
-      solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
+    if (to.solref_bar) solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
     if (to.solimp_bar)
       solimp_model_vjp(to.solimp + SN_NIMP * id, p.solimp, r, bar.impedance, bar.width, to.solimp_bar + SN_NIMP * id);
     source_weight_model_vjp(m, a->model, type, id, k, bar.weight);
@@ -434,8 +433,7 @@ SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnCo
     const int row = con->efc_address + r;
     const sn_real sign = r % 2 ? -1 : 1;
     for (int z = 0; z < 3; ++z) friction[r / 2] += sign * a->row_z[3 * row + z] * velocity[6 * z + r / 2 + 1];
-    if (!is_bounded(w, row))
-      friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
+    if (!is_bounded(w, row)) friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
   }
 }
 
@@ -461,8 +459,7 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   out[0] -= a->con_dist_bar[i];
   solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
   solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
-  if (con->cfd == SN_CONTACT_FAR)
-    bar.impedance = 0;  // its impedance is not the model's
+  if (con->cfd == SN_CONTACT_FAR) bar.impedance = 0;  // its impedance is not the model's
   solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
   if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
   if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(w, a, con, velocity, out + 1);

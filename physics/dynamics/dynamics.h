@@ -49,8 +49,8 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes qfrc_bias: Coriolis, centrifugal and gravity forces, and the bias force of tendons' armature.
 SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
 #if defined(SN_MODEL_BARS)
-// Adds the bar of a symmetric matrix I (xx yy zz xy xz yz) in the frame R to r: that of sign x' I y, x and y in world
-// axes.
+// Adds the bar of a symmetric matrix I in the frame R to r (xx yy zz xy xz yz). It is that of sign x' I y, where x and
+// y are in world axes.
 SN_INLINE void sn_add_inertia_bar(sn_real *r, const sn_real *R, const sn_real *x, const sn_real *y, sn_real sign) {
   sn_real u[3], v[3];
   sn_mulmattvec3(u, R, x);

@@ -23,7 +23,8 @@
 // translations are displaced by nothing. What a link has summed up, its base adds: one sweep from the leaves.
 //
 // By the model. A shift or turn of a link in its base does what a joint there would do that does not move, S . W with
-// the sum W over all behind. At a joint, between the frames R before it and R' behind it, W behind it and U of its axes:
+// the sum W over all behind. At a joint, between the frames R before it and R' behind it, W behind it and U of its
+// axes:
 //   anchor p moved by d (world):  what is behind shifts by d - R' R^-1 d, its axes a run through another point: d x a
 //   axis of a slide by e:         a shift (q - q0) e, and the axis itself
 //   axis of a hinge by e:         a turn sin(q - q0) e + (1 - cos(q - q0)) a x e about the anchor, and the axis itself

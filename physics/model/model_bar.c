@@ -36,7 +36,8 @@ typedef struct BarEntry {
 } BarEntry;
 
 struct SnModelTangents {
-  const SnModel *m;
+  BarField field[BAR_FIELDS];  // their shapes
+  int scratch[4];              // rows of the scratch of a bar
   int n;
   BarEntry *entry;      // those of one parameter after the other
   int *adr;             // (n + 1) first entry of each
@@ -158,38 +159,35 @@ static SnCode check_nones(const SnModel *m, const SnModel *moved, int p, SnError
   return SN_OK;
 }
 
-static SnCode add_parameter(SnModelTangents *t, const SnModel *plus, const SnModel *minus, double step, int p,
-                            SnError *err) {
-  BarField mid[BAR_FIELDS], up[BAR_FIELDS], down[BAR_FIELDS];
+static SnCode add_parameter(SnModelTangents *t, const SnModel *m, const SnModel *plus, const SnModel *minus,
+                            double step, int p, SnError *err) {
+  BarField up[BAR_FIELDS], down[BAR_FIELDS];
   if (!(step > 0) || !isfinite(step))
     return sn_fail(err, SN_ERR_ARGUMENT, "step[%d]: %g, allowed is a number above 0", p, step);
   const SnModel *const moved[2] = {plus, minus};
   for (int i = 0; i < 2; ++i) {
-    SnCode code = check_fixed(t->m, moved[i], p, err);
-    if (code == SN_OK) code = check_nones(t->m, moved[i], p, err);
+    SnCode code = check_fixed(m, moved[i], p, err);
+    if (code == SN_OK) code = check_nones(m, moved[i], p, err);
     if (code != SN_OK) return code;
   }
-  list_fields(t->m, mid);
   list_fields(plus, up);
   list_fields(minus, down);
   const double per = 1 / (2 * step);
   for (int k = 0; k < BAR_FIELDS; ++k) {
-    const bool ok = mid[k].kind == BAR_TURN ? add_turns(t, k, mid + k, up + k, down + k, per)
-                                            : add_values(t, k, up + k, down + k, per);
+    const bool ok = t->field[k].kind == BAR_TURN ? add_turns(t, k, t->field + k, up + k, down + k, per)
+                                                 : add_values(t, k, up + k, down + k, per);
     if (!ok) return sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
   }
   return SN_OK;
 }
 
 // Notes what the entries move that is costly to differentiate.
-static void mark_costly(SnModelTangents *t) {
-  BarField field[BAR_FIELDS];
-  list_fields(t->m, field);
+static void mark_costly(SnModelTangents *t, const SnModel *m) {
   for (int i = 0; i < t->count; ++i) {
-    const BarField *f = field + t->entry[i].field;
+    const BarField *f = t->field + t->entry[i].field;
     const int row = t->entry[i].index / f->cols;
-    if (f->source == t->m->geom_size) t->geom_sized[row] = true;
-    if (f->source == t->m->muscle_gain || f->source == t->m->muscle_bias) t->muscle_moved[row] = true;
+    if (f->source == m->geom_size) t->geom_sized[row] = true;
+    if (f->source == m->muscle_gain || f->source == m->muscle_bias) t->muscle_moved[row] = true;
   }
 }
 
@@ -206,16 +204,17 @@ SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const
     sn_model_tangents_free(t);
     return NULL;
   }
-  t->m = m;
+  list_fields(m, t->field);
+  memcpy(t->scratch, (const int[4]){m->ngeom, m->nsite, m->nv, m->nv}, sizeof t->scratch);
   t->n = n;
   for (int p = 0; p < n; ++p) {
-    if (add_parameter(t, plus[p], minus[p], step[p], p, err) != SN_OK) {
+    if (add_parameter(t, m, plus[p], minus[p], step[p], p, err) != SN_OK) {
       sn_model_tangents_free(t);
       return NULL;
     }
     t->adr[p + 1] = t->count;
   }
-  mark_costly(t);
+  mark_costly(t, m);
   return t;
 }
 
@@ -232,19 +231,16 @@ int sn_model_tangents_count(const SnModelTangents *t) { return t->n; }
 
 // Points the fields that are used into memory at base; NULL only counts. Returns the numbers.
 static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_real *base) {
-  BarField field[BAR_FIELDS];
   size_t count = 0;
-  list_fields(t->m, field);
   for (int k = 0; k < BAR_FIELDS; ++k) {
     sn_real *at = base && t->used[k] ? base + count : NULL;
-    if (base) memcpy((char *)bar + field[k].pointer, &at, sizeof at);
-    if (t->used[k]) count += (size_t)field[k].rows * (size_t)field[k].cols;
+    if (base) memcpy((char *)bar + t->field[k].pointer, &at, sizeof at);
+    if (t->used[k]) count += (size_t)t->field[k].rows * (size_t)t->field[k].cols;
   }
-  const int rows[4] = {t->m->ngeom, t->m->nsite, t->m->nv, t->m->nv};
   sn_real **const scratch[4] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench, &bar->dof_pull};
   for (int k = 0; k < 4; ++k) {
     if (base) *scratch[k] = base + count;
-    count += 6 * (size_t)rows[k];
+    count += 6 * (size_t)t->scratch[k];
   }
   return count;
 }
@@ -261,25 +257,13 @@ void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) 
   bar->muscle_moved = t->muscle_moved;
 }
 
-void sn_model_bar_clear(const SnModelTangents *t, SnModelBar *bar) {
-  BarField field[BAR_FIELDS];
-  list_fields(t->m, field);
-  for (int k = 0; k < BAR_FIELDS; ++k) {
-    sn_real *at;
-    memcpy(&at, (char *)bar + field[k].pointer, sizeof at);
-    if (at) memset(at, 0, sizeof *at * (size_t)field[k].rows * (size_t)field[k].cols);
-  }
-}
-
 void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, double *out) {
-  BarField field[BAR_FIELDS];
-  list_fields(t->m, field);
   for (int p = 0; p < t->n; ++p) {
     double sum = 0;
     for (int i = t->adr[p]; i < t->adr[p + 1]; ++i) {
       const BarEntry *e = t->entry + i;
       const sn_real *at;
-      memcpy(&at, (const char *)bar + field[e->field].pointer, sizeof at);
+      memcpy(&at, (const char *)bar + t->field[e->field].pointer, sizeof at);
       sum += e->rate * (double)at[e->index];
     }
     out[p] = sum;

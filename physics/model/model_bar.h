@@ -1,12 +1,13 @@
 // Derivatives by the numbers of a model, and what they are multiplied by: how parameters move these numbers.
 //
 // A parameter p is whatever a user turns: an attribute of MJCF, an entry of an array, many of both at once. All that is
-// asked of it is the model with p moved both ways by a step h, compiled and set up (SnModel). Then by central differences
+// asked of it is the model with p moved both ways by a step h, compiled and set up (SnModel). Then by central
+// differences
 //
 //   dmodel/dp = (model(p + h) - model(p - h)) / 2 h,    dL/dp = sum over fields  bar . dmodel/dp
 //
-// with bar the adjoint of the model, exact, which the stages write (physics/world/adjoint.h). So what MuJoCo's compiler
-// derives of p and what is folded at load is chained by differences of the model alone, once for any number of steps.
+// with bar the adjoint of the model, exact, which the stages write (physics/world/adjoint.h). Differences of the model
+// alone, made once for any number of steps, chain what MuJoCo's compiler derives of p and what is folded at load.
 // The error of such a difference is of the second order in h; most fields are linear or quadratic in p.
 #ifndef SINEW_PHYSICS_MODEL_MODEL_BAR_H_
 #define SINEW_PHYSICS_MODEL_MODEL_BAR_H_
@@ -20,8 +21,7 @@ typedef struct SnModelBar {
 #include "physics/model/model_bar_fields.inc"
 #undef SN_BAR_FIELD
 #undef SN_BAR_NONE
-  // What is costly is done for those alone that a parameter moves: sizes of geoms (ngeom), tables of muscles
-  // (nactuator).
+  // Mark what is costly and moved by a parameter: sizes of geoms (ngeom), tables of muscles (nactuator).
   const bool *geom_sized, *muscle_moved;
   // Scratch of the stages, zero between states.
   sn_real *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
@@ -30,7 +30,8 @@ typedef struct SnModelBar {
   sn_real *dof_pull;     // (nv, 6) bar of the dof's axis
 } SnModelBar;
 
-// Holds the directions in which parameters move a model. Read-only once made, shared by threads.
+// Holds the directions in which parameters move a model. Needs no model once made. Stays as it is, so that threads may
+// share it.
 typedef struct SnModelTangents SnModelTangents;
 
 // Makes the directions of n parameters from models that they have moved up and down by step (n). All have the structure
@@ -47,8 +48,6 @@ int sn_model_tangents_count(const SnModelTangents *t);
 size_t sn_model_bar_size(const SnModelTangents *t);
 // Points the fields of a bar into memory of that size, 64-byte aligned, and zeroes it.
 void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory);
-// Zeroes the fields of a bar.
-void sn_model_bar_clear(const SnModelTangents *t, SnModelBar *bar);
 // Writes the derivatives by the parameters (n).
 void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, double *out);
 

@@ -160,8 +160,8 @@ static void tree_reflect(const SnModel *m, bool tendon, int id, int hint, sn_rea
 
 // Damping and armature of dofs and tendons with what actuators add to them.
 static SnCode tree_reflected(SnModel *m, SnError *err) {
-  if (!TREE_ALLOC(dof_arm, m->nv) || !TREE_ALLOC(dof_damp, (1 + SN_NPOLY) * m->nv) || !TREE_ALLOC(ten_damp, (1 + SN_NPOLY) * m->ntendon) ||
-      !TREE_ALLOC(ten_arm, m->ntendon))
+  if (!TREE_ALLOC(dof_arm, m->nv) || !TREE_ALLOC(dof_damp, (1 + SN_NPOLY) * m->nv) ||
+      !TREE_ALLOC(ten_damp, (1 + SN_NPOLY) * m->ntendon) || !TREE_ALLOC(ten_arm, m->ntendon))
     return tree_no_memory(err);
   m->nimplicit = 0;
   for (int i = 0; i < m->nv; ++i) {

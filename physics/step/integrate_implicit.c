@@ -321,8 +321,7 @@ SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnA
 SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
                                         sn_real bar) {
   const int out = m->actuator_outadr[i];
-  if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm)
-    to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
+  if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm) to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
     to->actuator_gainprm[SN_NGAIN * i + 2] += bar * input;
   if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain || !to->muscle_moved[i]) return;

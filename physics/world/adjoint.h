@@ -25,8 +25,8 @@
 // displacements of links (wrench). sn_tendon_vjp turns what tendons got into twist_bar and wrench. One sweep from the
 // leaves, sn_kinematics_vjp, turns all of it into qpos_bar and, for the motion v, qvel_bar.
 //
-// By the numbers of the model G is differentiated likewise, at fixed motions: where SnAdjoint.model is not NULL every
-// stage adds to the fields of it that are not NULL. Frames of bodies get what a joint would get that could move them.
+// By the numbers of the model G is differentiated likewise, at fixed motions. Every stage adds to the fields of
+// SnAdjoint.model, as far as they are there. Frames of bodies get what a joint would get that could move them.
 //
 // Twists and wrenches are about subtree_com of the tree's root, at its present place. The point is held FIXED while
 // differentiating: nothing depends on the choice of it.
@@ -41,8 +41,8 @@
 #define SN_MODEL_BARS
 #include "physics/model/model_bar.h"
 
-// Gives the relative step of central differences of a function that stands in no derivative of its own, as that of the
-// radius of a geom that a tendon wraps around: the third root of the rounding.
+// Gives the relative step of central differences, the third root of the rounding. They serve functions of a few numbers
+// without a derivative of their own, as the path of a tendon by the radius of its geom.
 #ifdef SN_SINGLE
 #define SN_DIFFERENCE SN_R(5e-3)
 #else
@@ -75,7 +75,7 @@ typedef struct SnAdjointColumns SnAdjointColumns;
 
 typedef struct SnAdjoint {
   SnAdjointColumns *columns;  // for several rows of a Jacobian at once; NULL: one after the other
-  struct SnModelBar *model;   // what gets the derivatives by the model, on the CPU; NULL: nobody asks for them
+  struct SnModelBar *model;   // gets the derivatives by the model, on the CPU; NULL: nobody asks for them
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD

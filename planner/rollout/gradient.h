@@ -82,8 +82,8 @@ typedef struct SnGradient {
   // Gets added the derivative by the model: zeroed by the caller, of no use unless the item is done. Only sweeps have
   // it, on a backend with SN_BACKEND_PARAMETERS; NULL: nobody asks.
   struct SnModelBar *model_bar;
-  double norm;              // Euclidean norm of ctrl_bar
-  int warn;                 // SN_WARN_* bits of the rollout's steps
+  double norm;  // Euclidean norm of ctrl_bar
+  int warn;     // SN_WARN_* bits of the rollout's steps
 } SnGradient;
 
 // Holds gradients that are computed together, e.g. of several starts of an optimiser.

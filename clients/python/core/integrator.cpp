@@ -143,8 +143,7 @@ void bind_integrator(nb::module_ &m) {
       .def("steps", &steps, nb::arg("time"))
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
            nb::arg("out_act").none(), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
-           nb::arg("knot").none(), nb::arg("mocap").none(), nb::arg("parameters").none(),
-           nb::arg("parameter").none());
+           nb::arg("knot").none(), nb::arg("mocap").none(), nb::arg("parameters").none(), nb::arg("parameter").none());
 }
 
 }  // namespace sinew_python

@@ -233,9 +233,8 @@ ModelTangents::ModelTangents(const Model &model, const std::vector<Model> &plus,
   SinewParameters *made = sinew_parameters_create(model.handle.get(), up.data(), down.data(), step.data(),
                                                   static_cast<int>(step.size()), &err);
   if (!made) raise(err.status, err.text);
-  handle = std::shared_ptr<const SinewParameters>(made, [](const SinewParameters *x) {
-    sinew_parameters_free(const_cast<SinewParameters *>(x));
-  });
+  handle = std::shared_ptr<const SinewParameters>(
+      made, [](const SinewParameters *x) { sinew_parameters_free(const_cast<SinewParameters *>(x)); });
 }
 
 void bind_model(nb::module_ &m) {
