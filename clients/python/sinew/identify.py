@@ -1,0 +1,526 @@
+"""Identification: parameters of a model from recorded motions, by exact gradients.
+
+Recorded motions are cut into segments. A model is rolled out from the begin of each, all at once, and the distance of
+its states from the recorded ones is the loss. Its derivative by the parameters is exact (`sinew.rollout_vjp`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sinew._arrays import Doubles
+from sinew.cfd import CFD
+from sinew.errors import ArgumentError
+from sinew.model import Model
+from sinew.parameters import Parameters
+from sinew.rollout import rollout, rollout_vjp
+
+__all__ = ["Identification", "Motion", "PoseLoss", "Segments", "StateLoss", "identify"]
+
+Optimizer = Literal["adam", "lbfgs"]
+
+
+# ---- what was recorded ----
+
+
+@dataclass
+class Motion:
+    """A recorded motion, at equal distances in time.
+
+    Parameters
+    ----------
+    qpos : array_like, (T, nq)
+        Positions.
+    qvel : array_like, (T, nv)
+        Velocities.
+    ctrl : array_like, (T, nu), optional
+        Controls from each time on. Default: zero.
+    time : array_like, (T,), optional
+        Times [s], to be checked for gaps.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    ArgumentError
+        Shapes that do not fit, a number that is not finite, a gap in the times: the text names the row.
+    """
+
+    qpos: ArrayLike
+    qvel: ArrayLike
+    ctrl: ArrayLike | None = None
+    time: ArrayLike | None = None
+    name: str = "motion"
+
+    def __post_init__(self) -> None:
+        self.qpos, self.qvel = np.asarray(self.qpos, float), np.asarray(self.qvel, float)
+        arrays: dict[str, Any] = {"qpos": self.qpos, "qvel": self.qvel}
+        if self.ctrl is not None:
+            arrays["ctrl"] = self.ctrl = np.asarray(self.ctrl, float)
+        for what, array in arrays.items():
+            if array.ndim != 2 or len(array) != len(self.qpos):
+                raise ArgumentError(f"{self.name}: {what} has shape {array.shape}, expected {len(self.qpos)} rows")
+            bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
+            if len(bad):
+                raise ArgumentError(f"{self.name}: {what}[{bad[0]}] is not finite: {array[bad[0]]}")
+        if self.time is None:
+            return
+        times = self.time = np.asarray(self.time, float)
+        if times.shape != (len(self.qpos),):
+            raise ArgumentError(f"{self.name}: time has shape {times.shape}, expected ({len(self.qpos)},)")
+        steps = np.diff(times)
+        gap = np.flatnonzero(~(np.abs(steps - np.median(steps)) <= 0.05 * np.median(steps)))
+        if len(gap):
+            raise ArgumentError(
+                f"{self.name}: a gap at row {gap[0]}: {steps[gap[0]]:.6g} s to the next, elsewhere "
+                f"{np.median(steps):.6g} s"
+            )
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Segments of motions: N initial states, and K states that follow each.
+
+    Attributes
+    ----------
+    qpos, qvel : ndarray, (N, K + 1, .)
+        Recorded states.
+    ctrl : ndarray, (N, K, nu), or None
+        Controls between them.
+    """
+
+    qpos: Doubles
+    qvel: Doubles
+    ctrl: Doubles | None
+
+    @classmethod
+    def of(cls, motions: Sequence[Motion], steps: int, stride: int = 1) -> Segments:
+        """Cut motions into segments of ``steps`` steps that begin every ``stride`` rows.
+
+        Raises
+        ------
+        ArgumentError
+            No motion is long enough, or some have controls and others not.
+        """
+        if steps < 1 or stride < 1:
+            raise ArgumentError(f"steps, stride: {steps}, {stride}, allowed are 1 and more")
+        cuts: dict[str, list[NDArray[Any]]] = {"qpos": [], "qvel": [], "ctrl": []}
+        for motion in motions:
+            starts = np.arange(0, len(np.asarray(motion.qpos)) - steps, stride)
+            rows = starts[:, None] + np.arange(steps + 1)
+            cuts["qpos"].append(np.asarray(motion.qpos)[rows])
+            cuts["qvel"].append(np.asarray(motion.qvel)[rows])
+            if motion.ctrl is not None:
+                cuts["ctrl"].append(np.asarray(motion.ctrl)[rows[:, :-1]])
+        if cuts["ctrl"] and len(cuts["ctrl"]) != len(motions):
+            raise ArgumentError("motions: some have controls and some have none")
+        if not motions or sum(map(len, cuts["qpos"])) == 0:
+            raise ArgumentError(f"motions: none has {steps + 1} rows")
+        ctrl = np.concatenate(cuts["ctrl"]) if cuts["ctrl"] else None
+        return cls(np.concatenate(cuts["qpos"]), np.concatenate(cuts["qvel"]), ctrl)
+
+    def __len__(self) -> int:
+        return len(self.qpos)
+
+    def take(self, rows: NDArray[np.intp] | slice) -> Segments:
+        """Return some of them."""
+        return Segments(self.qpos[rows], self.qvel[rows], None if self.ctrl is None else self.ctrl[rows])
+
+
+# ---- losses ----
+
+
+def _quaternions(model: Model) -> list[int]:
+    """Return where the quaternions of free and ball joints begin in qpos."""
+    kinds = {0: 3, 1: 0}
+    pairs = zip(model.jnt_type, model.jnt_qposadr, strict=True)
+    return [int(adr) + kinds[int(kind)] for kind, adr in pairs if int(kind) in kinds]
+
+
+def _matrices(q: Doubles) -> tuple[Doubles, Doubles]:
+    """Return rotation matrices (..., 9) of quaternions, and the derivatives by their entries (..., 9, 4)."""
+    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    w, x, y, z = np.moveaxis(q / norm, -1, 0)
+    zero = np.zeros_like(w)
+    rows = [
+        w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
+        2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),
+        2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z,
+    ]  # fmt: skip
+    slopes = [
+        (w, x, -y, -z), (-z, y, x, -w), (y, z, w, x),
+        (z, y, x, w), (w, -x, y, -z), (-x, -w, z, y),
+        (-y, z, -w, x), (x, w, z, y), (w, -x, -y, z),
+    ]  # fmt: skip
+    change = 2 * np.stack([np.stack([e + zero for e in row], -1) for row in slopes], -2)
+    unit = q / norm
+    along = np.einsum("...ij,...j->...i", change, unit)
+    return np.stack(rows, -1), (change - along[..., None] * unit[..., None, :]) / norm[..., None]
+
+
+@dataclass(frozen=True)
+class StateLoss:
+    """Mean square of the differences of states, rotations of free and ball joints as matrices.
+
+    Parameters
+    ----------
+    velocity : float
+        Weight of squares of velocities beside those of positions.
+    scale : float
+        What positions are measured in: a length of 0.1 m counts as much as a turn by a tenth of a radian with 1, as one
+        by a whole radian with 0.1.
+    """
+
+    velocity: float = 0.0
+    scale: float = 1.0
+
+    def __call__(
+        self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the loss of each segment (N,), and its derivatives by the states after the first (N, K, .)."""
+        turns = _quaternions(model)
+        plain = np.setdiff1d(np.arange(model.nq), [adr + i for adr in turns for i in range(4)])
+        share = 1 / (qpos.shape[1] * (len(plain) + 9 * len(turns)))
+        goal = wanted.qpos[:, 1:]
+        bar = np.zeros_like(qpos)
+        far = (qpos[..., plain] - goal[..., plain]) / self.scale
+        bar[..., plain] = far / self.scale
+        loss = np.einsum("nki,nki->n", far, far)
+        for adr in turns:
+            matrix, change = _matrices(qpos[..., adr : adr + 4])
+            off = matrix - _matrices(goal[..., adr : adr + 4])[0]
+            loss += np.einsum("nki,nki->n", off, off)
+            bar[..., adr : adr + 4] = np.einsum("nki,nkij->nkj", off, change)
+        speed = qvel - wanted.qvel[:, 1:]
+        loss += self.velocity * np.einsum("nki,nki->n", speed, speed)
+        return share * loss, 2 * share * bar, 2 * share * self.velocity * speed
+
+
+@dataclass(frozen=True)
+class PoseLoss:
+    """Distance of a free body's place over a scale, plus the angle of its turn, mean over the segment.
+
+    Parameters
+    ----------
+    scale : float
+        A length, as the side of a cube [m].
+    joint : int
+        The free joint, counted among all joints.
+    """
+
+    scale: float
+    joint: int = 0
+
+    def __call__(
+        self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments
+    ) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the loss of each segment (N,), and its derivatives by the states after the first (N, K, .)."""
+        if model.jnt_type[self.joint] != 0:
+            raise ArgumentError(f"PoseLoss: joint {self.joint} is not free")
+        adr, bar, share = int(model.jnt_qposadr[self.joint]), np.zeros_like(qpos), 1 / qpos.shape[1]
+        place, turn = slice(adr, adr + 3), slice(adr + 3, adr + 7)
+        off = qpos[..., place] - wanted.qpos[:, 1:, place]
+        far = np.linalg.norm(off, axis=-1)
+        bar[..., place] = off / np.maximum(far, 1e-12)[..., None] / self.scale
+        goal = wanted.qpos[:, 1:, turn]
+        goal = goal / np.linalg.norm(goal, axis=-1, keepdims=True)
+        norm = np.linalg.norm(qpos[..., turn], axis=-1, keepdims=True)
+        unit = qpos[..., turn] / norm
+        dot = np.einsum("nki,nki->nk", unit, goal)
+        same = np.clip(np.abs(dot), 0, 1)
+        angle = 2 * np.arccos(same)
+        slope = -2 / np.sqrt(np.maximum(1 - same * same, 1e-12)) * np.sign(dot)
+        bar[..., turn] = slope[..., None] * (goal - dot[..., None] * unit) / norm
+        return share * np.sum(far / self.scale + angle, axis=1), share * bar, np.zeros_like(qvel)
+
+
+Loss = StateLoss | PoseLoss
+
+
+# ---- the work ----
+
+
+@dataclass
+class Identification:
+    """What was identified.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the parameters.
+    values : ndarray, (P,)
+        Their values where the loss was least.
+    errors : ndarray, (P,)
+        Standard errors by the Gauss-Newton matrix, where the loss counts as a mean of squares; NaN: not asked for.
+    loss : float
+        The loss there, of all segments.
+    held_out : float
+        The loss of the held-out segments; NaN without any.
+    history : list of dict
+        Iteration, loss of its batch and values of each evaluation.
+    """
+
+    names: list[str]
+    values: Doubles
+    errors: Doubles
+    loss: float
+    held_out: float
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        pairs = zip(self.names, self.values, strict=True)
+        return f"<sinew.Identification {', '.join(f'{n}={v:.6g}' for n, v in pairs)}, loss {self.loss:.4g}>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all of it as JSON."""
+        whole = asdict(self) | {"values": self.values.tolist(), "errors": self.errors.tolist()}
+        Path(path).write_text(json.dumps(whole, indent=1), encoding="utf-8")
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Draw the loss and the values over the iterations, with matplotlib, to a file."""
+        import matplotlib.pyplot as plt
+
+        figure, axes = plt.subplots(
+            1, 1 + len(self.names), figsize=(4 * (1 + len(self.names)), 3), layout="constrained"
+        )
+        steps = [x["iteration"] for x in self.history]
+        for axis, name in zip(np.atleast_1d(axes), ["loss", *self.names], strict=True):
+            axis.plot(
+                steps, [x["loss"] if name == "loss" else x["values"][self.names.index(name)] for x in self.history]
+            )
+            axis.set(title=name, xlabel="iteration")
+        axes[0].set_yscale("log")
+        figure.savefig(path, dpi=100)
+        plt.close(figure)
+
+
+class _Problem:
+    """The loss of segments as a function of the values."""
+
+    def __init__(
+        self, parameters: Parameters, segments: Segments, loss: Loss, substeps: int, cfd: CFD | None, threads: int
+    ) -> None:
+        self.parameters, self.segments, self.loss = parameters, segments, loss
+        self.options: dict[str, Any] = {"cfd": cfd, "threads": threads}
+        self.substeps = substeps
+
+    def states(self, model: Model, segments: Segments, gradients: bool) -> Any:
+        steps = self.substeps * (segments.qpos.shape[1] - 1)
+        ctrl = None if segments.ctrl is None else np.repeat(segments.ctrl, self.substeps, axis=1)
+        state = {"qpos": segments.qpos[:, 0], "qvel": segments.qvel[:, 0]}
+        options = self.options | ({} if gradients else {"cfd": None})
+        return rollout(model, state, ctrl, nstep=steps, gradients=gradients, outputs=["qpos", "qvel"], **options)
+
+    def losses(self, values: Doubles, segments: Segments) -> Doubles:
+        """Return the loss of each segment, (N,)."""
+        model = self.parameters.model(values)
+        made = self.states(model, segments, False)
+        now = slice(self.substeps, None, self.substeps)
+        return self.loss(model, made.qpos[:, now], made.qvel[:, now], segments)[0]
+
+    def value(self, values: Doubles, segments: Segments | None = None) -> float:
+        return float(np.mean(self.losses(values, self.segments if segments is None else segments)))
+
+    def slope(self, values: Doubles, segments: Segments) -> tuple[float, Doubles]:
+        """Return the mean loss and its derivatives by the values. A segment that diverges counts nothing."""
+        model, tangents = self.parameters.model(values), self.parameters.tangents(values)
+        now = slice(self.substeps, None, self.substeps)
+        with self.states(model, segments, True) as made:
+            good = made.status == 0
+            if not np.any(good):
+                raise ArgumentError(f"all {len(segments)} segments diverge at {values}")
+            qpos, qvel = (np.where(good[:, None, None], x[:, now], 1.0) for x in (made.qpos, made.qvel))
+            loss, by_qpos, by_qvel = self.loss(model, qpos, qvel, segments)
+            bars = np.zeros_like(made.qpos), np.zeros_like(made.qvel)
+            bars[0][:, now], bars[1][:, now] = by_qpos, by_qvel
+            found = rollout_vjp(made, qpos=bars[0], qvel=bars[1], parameters=tangents).parameters
+        assert found is not None
+        return float(np.mean(loss[good])), np.sum(found[good], axis=0) / np.count_nonzero(good)
+
+    def standard_errors(self, values: Doubles) -> Doubles:
+        """Return standard errors, from central differences of the roots of all losses."""
+        steps = 1e-4 * np.maximum(np.abs(values), 1e-3)
+        ends = [
+            [np.sqrt(self.losses(self.clip(values + s * way), self.segments)) for way in np.diag(steps)]
+            for s in (1, -1)
+        ]
+        jacobian = ((np.array(ends[0]) - np.array(ends[1])) / (2 * steps[:, None])).T
+        variance = self.value(values) * len(self.segments) / max(len(self.segments) - len(values), 1)
+        return np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
+
+    def clip(self, values: Doubles) -> Doubles:
+        return np.array([self.parameters[n].clip(float(v)) for n, v in zip(self.parameters.names, values, strict=True)])
+
+
+Callback = Callable[[Mapping[str, Any]], None]
+
+
+def _adam(
+    problem: _Problem, start: Doubles, iterations: int, rate: float, betas: tuple[float, float], batch: int,
+    rng: np.random.Generator, note: Callback,
+) -> None:  # fmt: skip
+    """Turn the free numbers by Adam (D. Kingma, J. Ba 2015), in units of their first sizes.
+
+    A slope counts as none that changes the loss by less than a ten thousandth of its first value over such a unit.
+    """
+    parameters, segments = problem.parameters, problem.segments
+    free = parameters.to_free(start)
+    first, second = np.zeros_like(free), np.zeros_like(free)
+    scale, flat = np.maximum(np.abs(free), 1e-3), 0.0
+    for k in range(1, iterations + 1):
+        rows = rng.permutation(len(segments))[:batch] if batch < len(segments) else slice(None)
+        values = parameters.to_values(free)
+        loss, by_value = problem.slope(values, segments.take(rows))
+        note({"iteration": k - 1, "loss": loss, "values": values.tolist()})
+        slope = by_value * parameters.slopes(free) * scale
+        first = betas[0] * first + (1 - betas[0]) * slope
+        second = betas[1] * second + (1 - betas[1]) * slope * slope
+        mean, square = first / (1 - betas[0] ** k), second / (1 - betas[1] ** k)
+        flat = 1e-4 * loss if k == 1 else flat
+        free = free - rate * scale * mean / (np.sqrt(square) + flat)
+        free = np.array(
+            [
+                p.to_free(p.to_value(float(x)))
+                for p, x in zip((parameters[n] for n in parameters.names), free, strict=True)
+            ]
+        )
+    note(
+        {
+            "iteration": iterations,
+            "loss": problem.value(parameters.to_values(free)),
+            "values": parameters.to_values(free).tolist(),
+        }
+    )
+
+
+def _lbfgs(problem: _Problem, start: Doubles, iterations: int, note: Callback) -> None:
+    """Turn the free numbers by SciPy's L-BFGS-B, on all segments."""
+    from scipy.optimize import minimize
+
+    parameters = problem.parameters
+
+    def value(free: Doubles) -> tuple[float, Doubles]:
+        values = parameters.to_values(free)
+        loss, by_value = problem.slope(values, problem.segments)
+        note({"iteration": value.count, "loss": loss, "values": values.tolist()})  # type: ignore[attr-defined]
+        value.count += 1  # type: ignore[attr-defined]
+        return loss, by_value * parameters.slopes(free)
+
+    value.count = 0  # type: ignore[attr-defined]
+    bounds = [
+        p.bounds if p.transform == "none" and p.bounds else (None, None)
+        for p in (parameters[n] for n in parameters.names)
+    ]
+    minimize(
+        value, parameters.to_free(start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
+    )
+
+
+def identify(
+    parameters: Parameters,
+    motions: Sequence[Motion] | Segments,
+    *,
+    steps: int = 4,
+    stride: int = 1,
+    substeps: int = 1,
+    loss: Loss | None = None,
+    optimizer: Optimizer = "adam",
+    iterations: int = 100,
+    rate: float = 0.02,
+    betas: tuple[float, float] = (0.5, 0.9),
+    batch: int = 256,
+    start: ArrayLike | None = None,
+    held_out: float = 0.0,
+    cfd: CFD | None = None,
+    uncertainty: bool = False,
+    threads: int = 0,
+    seed: int = 0,
+    progress: Callback | None = None,
+) -> Identification:
+    """Identify parameters of a model from recorded motions.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        What is sought, and of which model. Its time step times ``substeps`` is the time between recorded states.
+    motions : sequence of Motion, or Segments
+        What was recorded.
+    steps, stride : int
+        Steps of a segment, and rows between their begins.
+    substeps : int
+        Steps of the model from one recorded state to the next.
+    loss : StateLoss or PoseLoss, optional
+        Default: `StateLoss`.
+    optimizer : {"adam", "lbfgs"}
+        Adam on random batches of segments, or SciPy's L-BFGS-B on all of them.
+    iterations : int
+        Iterations of it.
+    rate, betas, batch : float, (float, float), int
+        Of Adam: the rate, a share of each number's first size; decay of its moments; segments of an iteration.
+    start : array_like, (P,), optional
+        First values. Default: those of ``parameters``.
+    held_out : float
+        Share of the segments that are only looked at in the end, the last ones.
+    cfd : CFD, optional
+        Contacts from distance, in derivatives alone.
+    uncertainty : bool
+        Compute standard errors.
+    threads : int
+        Threads; 0: as many as this process may use.
+    seed : int
+        Of the batches.
+    progress : callable, optional
+        Called with iteration, loss and values after each evaluation.
+
+    Returns
+    -------
+    Identification
+        The values with the least loss over all segments, among the last ones and those of the best batches.
+
+    Raises
+    ------
+    ArgumentError
+        Bad numbers, or no segment that does not diverge.
+    """
+    if optimizer not in ("adam", "lbfgs"):
+        raise ArgumentError(f"optimizer: {optimizer!r}, allowed are adam, lbfgs")
+    if not 0 <= held_out < 1 or iterations < 1 or substeps < 1 or batch < 1 or not rate > 0:
+        raise ArgumentError(
+            f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, rate {rate}: allowed are "
+            "0 to below 1, and numbers above 0"
+        )
+    segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
+    kept = len(segments) - round(held_out * len(segments))
+    problem = _Problem(parameters, segments.take(slice(0, kept)), loss or StateLoss(), substeps, cfd, threads)
+    history: list[dict[str, Any]] = []
+
+    def note(step: Mapping[str, Any]) -> None:
+        history.append(dict(step))
+        if progress is not None:
+            progress(step)
+
+    first = parameters.values if start is None else np.asarray(start, float)
+    if optimizer == "adam":
+        _adam(problem, first, iterations, rate, betas, batch, np.random.default_rng(seed), note)
+    else:
+        _lbfgs(problem, first, iterations, note)
+    tried = [history[-1], *sorted(history, key=lambda x: x["loss"])[:3]]
+    scores = [problem.value(np.array(x["values"])) for x in tried]
+    best = np.array(tried[int(np.nanargmin(scores))]["values"])
+    rest = segments.take(slice(kept, None))
+    return Identification(
+        parameters.names,
+        best,
+        problem.standard_errors(best) if uncertainty else np.full(len(best), np.nan),
+        float(np.nanmin(scores)),
+        problem.value(best, rest) if len(rest) else float("nan"),
+        history,
+    )
