@@ -21,10 +21,12 @@ from sinew.cfd import CFD
 from sinew.data import Data
 from sinew.errors import SimulationError, SinewError
 from sinew.files import share
+from sinew.identify import Identification, identify
 from sinew.integrate import Controller, Integration, IntegrationGradient, integrate, integrate_vjp
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
+from sinew.parameters import Parameter, Parameters
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.state import State, StateLike
 from sinew.task import Task
@@ -41,11 +43,14 @@ __all__ = [
     "Controller",
     "Data",
     "Gradient",
+    "Identification",
     "Integration",
     "IntegrationGradient",
     "Linearization",
     "Model",
     "ModelTangents",
+    "Parameter",
+    "Parameters",
     "Rollout",
     "SensorLinearization",
     "SimulationError",
@@ -53,6 +58,7 @@ __all__ = [
     "State",
     "StateLike",
     "Task",
+    "identify",
     "integrate",
     "integrate_vjp",
     "linearize",

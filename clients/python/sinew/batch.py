@@ -534,7 +534,9 @@ class Batch(Named):
         parts = []
         for model, sims in self._groups():
             state = self._state_of(sims)
-            of = {name: x[sims] if x.ndim == 3 and len(x) == self.nsim else x for name, x in arrays.items()}
+            of: dict[str, Any] = {
+                name: x[sims] if x.ndim == 3 and len(x) == self.nsim else x for name, x in arrays.items()
+            }
             part = given[sims] if given.ndim == 3 and len(given) == self.nsim else given
             with rollout(model, state, part, threads=self.threads, cfd=cfd, outputs=()) as motions:
                 parts.append((sims, rollout_vjp(motions, **of, coordinates=coordinates)))

@@ -494,8 +494,8 @@ def identify(
         raise ArgumentError(f"optimizer: {optimizer!r}, allowed are adam, lbfgs")
     if not 0 <= held_out < 1 or iterations < 1 or substeps < 1 or batch < 1 or not rate > 0:
         raise ArgumentError(
-            f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, rate {rate}: allowed are "
-            "0 to below 1, and numbers above 0"
+            f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, rate {rate}: allowed "
+            "are 0 to below 1, and numbers above 0"
         )
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
     kept = len(segments) - round(held_out * len(segments))
