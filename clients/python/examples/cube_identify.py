@@ -1,7 +1,8 @@
 """The side of a cube, found in recorded tosses: figure 9 of A. Paulus et al., 2025 (arXiv 2506.14186).
 
 The recordings are the ContactNets tosses of a cube of 100 mm (S. Pfrommer et al., 2020), one row a frame: toss, frame,
-x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, wz. Four frames are predicted from each fifth. Three ways:
+x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, wz. Without a file the model makes tosses. Four frames are predicted from
+each fifth. Three ways:
 
     steps       MuJoCo's steps of one frame, the side alone
     distance    the same with contacts from distance, places measured in centimetres first: they see the table
@@ -45,6 +46,16 @@ def read(file: Path, tosses: int) -> list[Motion]:
         rows = np.genfromtxt(text, delimiter=",", skip_header=1)
     motions = [rows[rows[:, 0] == toss] for toss in np.unique(rows[:, 0])[:tosses]]
     return [Motion(x[:, 2:9], x[:, 9:15], time=FRAME * x[:, 1], name=f"toss {int(x[0, 0])}") for x in motions]
+
+
+def make(tosses: int) -> list[Motion]:
+    """Return tosses that the model itself makes."""
+    rng, model = np.random.default_rng(1), sinew.Model.load(sinew.share("models/cube_table.xml"))
+    qpos, qvel = np.zeros((tosses, 7)), rng.standard_normal((tosses, 6)) * [1, 1, 0.5, 4, 4, 4]
+    qpos[:, 2], qpos[:, 3:] = 0.12, rng.standard_normal((tosses, 4))
+    qpos[:, 3:] /= np.linalg.norm(qpos[:, 3:], axis=1, keepdims=True)
+    made = sinew.rollout(model, {"qpos": qpos, "qvel": qvel}, nstep=60, gradients=False).raise_if_diverged()
+    return [Motion(made.qpos[i], made.qvel[i]) for i in range(tosses)]
 
 
 class Table:
@@ -101,23 +112,26 @@ def draw(found: dict[str, dict[float, list[Identification]]], picture: str) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="the tosses, a CSV file or a gzipped one")
+    parser.add_argument("data", type=Path, nargs="?", help="the tosses, a CSV file or a gzipped one")
+    parser.add_argument("--starts", type=float, nargs="+", default=STARTS, help="first sides [m]")
     parser.add_argument("--tosses", type=int, default=100, help="tosses that are read (default: 100)")
     parser.add_argument("--iterations", type=int, default=100, help="iterations of a part (default: 100)")
     parser.add_argument("--picture", help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
-    table = Table(Segments.of(read(arguments.data, arguments.tosses), 4, 5), arguments.iterations)
+    motions = read(arguments.data, arguments.tosses) if arguments.data else make(arguments.tosses)
+    table = Table(Segments.of(motions, 4, 5), arguments.iterations)
     print(f"{len(table.segments)} segments")
     found: dict[str, dict[float, list[Identification]]] = {}
     for name, way in (("steps", table.steps), ("distance", table.distance), ("all", table.all)):
         found[name] = {}
-        for start in STARTS:
+        for start in arguments.starts:
             begin = time.perf_counter()
             parts = found[name][start] = way(start)
             text = ", ".join(f"{n} {v:.4g}" for n, v in zip(parts[-1].names[1:], parts[-1].values[1:], strict=True))
             print(
                 f"{name:9} from {1000 * start:4.0f} mm: {2000 * parts[-1].values[0]:6.2f} mm, error "
-                f"{errors(parts)[-1]:+5.1f} %, loss {parts[-1].loss:.3e}, {time.perf_counter() - begin:.1f} s  {text}",
+                f"{errors(parts)[0]:+5.1f} -> {errors(parts)[-1]:+5.1f} %, loss {parts[-1].loss:.3e}, "
+                f"{time.perf_counter() - begin:.1f} s  {text}",
                 flush=True,
             )
     if arguments.picture:

@@ -23,6 +23,12 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "billiard_cfd.py": ([], [], r"from distance: +distance from (\S+) mm to (\S+) mm", 0.1),
     "cfd_wall.py": ([], [], r"nothing +0\.5 +\S+ +-?0\.000 +(\S+)[\s\S]*wall +0\.5 +\S+ +-?0\.000 +(\S+)", 0.5),
     "cube_toss.py": (["--points", "3"], [], r"tsit5 +1e-03 +\S+ +(\S+)[\s\S]*tsit5 +1e-10 +\S+ +(\S+)", 1e-3),
+    "cube_identify.py": (
+        ["--tosses", "20", "--iterations", "60", "--starts", "0.12"],
+        [],
+        r"distance +from +120 mm: +\S+ mm, error +\+(\S+) -> +.(\S+) %",
+        0.05,
+    ),
     "muscle_strength.py": ([], [], r"0: error +(\S+) mrad[\s\S]*3: error +(\S+) mrad", 0.05),
     "gym_agent.py": (["--rounds", "6"], ["gymnasium"], r"mean cost of a step (\S+) -> (\S+),", 0.9),
     "controller.py": (["--seconds", "1"], ["zmq"], r"of the hand (\S+) mm at first, (\S+) mm", 0.5),
