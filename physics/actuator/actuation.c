@@ -213,7 +213,7 @@ SN_LOCAL void act_bound_model_vjp(sn_real *range_bar, const sn_real *range, sn_r
 // Bar of the clamped control k: of its range, where that holds it.
 SN_LOCAL void act_ctrl_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_real bar) {
   if (sn_clamped_ctrl(m, w, k) != w->ctrl[k])
-    act_bound_model_vjp(a->model->actuator_ctrlrange ? a->model->actuator_ctrlrange + 2 * k : NULL,
+    act_bound_model_vjp(sn_model_bar(a)->actuator_ctrlrange ? sn_model_bar(a)->actuator_ctrlrange + 2 * k : NULL,
                         m->actuator_ctrlrange + 2 * k, w->ctrl[k], bar);
 }
 
@@ -296,10 +296,10 @@ SN_LOCAL void act_force_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar
 
 // Limits of the actuator forces of joints: where one holds, lambda works on it.
 SN_LOCAL void act_joint_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a) {
-  for (int k = 0; a->model->jnt_actfrcrange && k < m->nsaturable; ++k) {
+  for (int k = 0; sn_model_bar(a)->jnt_actfrcrange && k < m->nsaturable; ++k) {
     const int j = m->saturable[k], dof = m->jnt_dofadr[j];
-    act_bound_model_vjp(a->model->jnt_actfrcrange + 2 * j, m->jnt_actfrcrange + 2 * j, sn_dof_actuation(m, w, dof),
-                        a->motion[SN_LAMBDA * m->nv + dof]);
+    act_bound_model_vjp(sn_model_bar(a)->jnt_actfrcrange + 2 * j, m->jnt_actfrcrange + 2 * j,
+                        sn_dof_actuation(m, w, dof), a->motion[SN_LAMBDA * m->nv + dof]);
   }
 }
 #endif
@@ -356,8 +356,8 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
       sn_bar rate_bar = {0};
       act_advance_vjp(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k], a->act_bar + k, &rate_bar);
 #if defined(SN_MODEL_BARS)
-      if (a->model)
-        act_advance_model_vjp(m, a->model, i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k]);
+      if (sn_model_bar(a))
+        act_advance_model_vjp(m, sn_model_bar(a), i, w->act[k], disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k]);
 #endif
       if (!disabled) a->act_dot_bar[k] += rate_bar;
     }
@@ -371,8 +371,8 @@ SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int 
   sn_bar ctrl_bar = {0};
   act_rate_vjp(m, i, bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k), w->act[last], bar, &ctrl_bar, a->act_bar + last);
 #if defined(SN_MODEL_BARS)
-  if (a->model && !bad_ctrl) {
-    act_rate_model_vjp(m, a->model, i, sn_clamped_ctrl(m, w, k), w->act[last], bar);
+  if (sn_model_bar(a) && !bad_ctrl) {
+    act_rate_model_vjp(m, sn_model_bar(a), i, sn_clamped_ctrl(m, w, k), w->act[last], bar);
     act_ctrl_model_vjp(m, w, a, k, ctrl_bar);
   }
 #endif
@@ -384,9 +384,9 @@ SN_LOCAL sn_bar act_limit_vjp(const SnModel *m, const SnAdjoint *a, int i, sn_re
   const sn_real *range = m->actuator_forcerange + 2 * i;
   if (m->actuator_forcelimited[i] && !(force >= range[0] && force <= range[1])) {
 #if defined(SN_MODEL_BARS)
-    if (a->model)
-      act_bound_model_vjp(a->model->actuator_forcerange ? a->model->actuator_forcerange + 2 * i : NULL, range, force,
-                          a->force_bar[m->actuator_outadr[i]]);
+    if (sn_model_bar(a))
+      act_bound_model_vjp(sn_model_bar(a)->actuator_forcerange ? sn_model_bar(a)->actuator_forcerange + 2 * i : NULL,
+                          range, force, a->force_bar[m->actuator_outadr[i]]);
 #endif
     return sn_bar_of(0);
   }
@@ -457,8 +457,8 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   act_gain_vjp(m, w, i, bar * act_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
   act_bias_vjp(m, w, i, bar, length_bar, velocity_bar);
 #if defined(SN_MODEL_BARS)
-  if (a->model) act_force_model_vjp(m, w, a->model, i, act_input(m, w, i, bad_ctrl), bar);
-  if (a->model && last < 0 && !bad_ctrl) act_ctrl_model_vjp(m, w, a, k, input_bar);
+  if (sn_model_bar(a)) act_force_model_vjp(m, w, sn_model_bar(a), i, act_input(m, w, i, bad_ctrl), bar);
+  if (sn_model_bar(a) && last < 0 && !bad_ctrl) act_ctrl_model_vjp(m, w, a, k, input_bar);
 #endif
   if (last < 0) {
     if (!bad_ctrl && act_ctrl_free(m, w, k)) a->ctrl_bar[k] += input_bar;
@@ -466,7 +466,8 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
     sn_bar rate_bar = {0};
     act_advance_vjp(m, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar, a->act_bar + last, &rate_bar);
 #if defined(SN_MODEL_BARS)
-    if (a->model) act_advance_model_vjp(m, a->model, i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar);
+    if (sn_model_bar(a))
+      act_advance_model_vjp(m, sn_model_bar(a), i, w->act[last], w->act_dot[last], sn_timestep(m, w), input_bar);
 #endif
     act_dot_vjp(m, w, a, i, bad_ctrl, rate_bar);
   } else {
@@ -509,7 +510,7 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);
   SN_SYNC(lane);
 #if defined(SN_MODEL_BARS)
-  if (a->model) SN_ONE(lane) act_joint_model_vjp(m, w, a);
+  if (sn_model_bar(a)) SN_ONE(lane) act_joint_model_vjp(m, w, a);
 #endif
   sn_actuator_force_vjp(m, w, a, lane);
 }

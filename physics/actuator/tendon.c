@@ -291,7 +291,7 @@ SN_LOCAL void ten_line_vjp(sn_bar *at0, sn_bar *at1, const TenLine *line, sn_bar
 #if defined(SN_MODEL_BARS)
 // Where the force on a site goes; NULL: nobody asks.
 SN_INLINE sn_real *ten_site_force(const SnAdjoint *a, int site) {
-  return a->model ? a->model->site_wrench + 6 * site + 3 : NULL;
+  return sn_model_bar(a) ? sn_model_bar(a)->site_wrench + 6 * site + 3 : NULL;
 }
 
 // length_bar times the length of the path around a geom of another radius, plus the rate of that length when its ends
@@ -330,10 +330,11 @@ SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnA
   const int geom = m->wseg_geom[k];
   const sn_real radius = m->geom_size[3 * geom], h = SN_DIFFERENCE * radius;
   sn_real up, down;
-  if (!a->model->geom_size || !a->model->geom_sized[geom] || !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
+  if (!sn_model_bar(a)->geom_size || !sn_model_bar(a)->geom_sized[geom] ||
+      !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
       !ten_wrap_work(m, w, k, radius - h, length_bar, y, &down))
     return;
-  a->model->geom_size[3 * geom] += (up - down) / (2 * h);
+  sn_model_bar(a)->geom_size[3 * geom] += (up - down) / (2 * h);
 }
 #else
 #define ten_site_force(a, site) NULL
@@ -360,7 +361,7 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
   const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / scale, .turn = w->wseg_turn[k]};
   sn_wrap_hvp(g, h, x, y, &wrap, &path);
 #if defined(SN_MODEL_BARS)
-  if (a->model) ten_radius_model_vjp(m, w, a, k, length_bar, y);
+  if (sn_model_bar(a)) ten_radius_model_vjp(m, w, a, k, length_bar, y);
 #endif
   for (int i = 0; i < 2; ++i) {
     sn_bar *at = a->tenlink + TEN_LINK * entry[i], F[6], G[6], t[3], turn[3];
@@ -382,8 +383,8 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
       around[TEN_WRENCH + e] -= e < 3 ? G[e] - turn[e] : G[e];
     }
 #if defined(SN_MODEL_BARS)
-    if (!a->model) continue;
-    sn_real *on = a->model->geom_wrench + 6 * geom;
+    if (!sn_model_bar(a)) continue;
+    sn_real *on = sn_model_bar(a)->geom_wrench + 6 * geom;
     sn_addto3(ten_site_force(a, m->wseg_site[2 * k + i]), F + 3);
     sn_cross(t, G + 3, x + 3 * i);  // the reaction, about the geom's centre
     sn_addto3(on, t);
@@ -398,7 +399,7 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   const sn_bar length_bar = a->ten_length_bar[t];
   const sn_real *c = w->subtree_com + 3 * m->ten_root[t];
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->ten_const) a->model->ten_const[t] += length_bar;
+  if (sn_model_bar(a) && sn_model_bar(a)->ten_const) sn_model_bar(a)->ten_const[t] += length_bar;
 #endif
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
@@ -474,7 +475,7 @@ SN_LOCAL void ten_fixed_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
       sn_real bar = a->ten_length_bar[t] * w->qpos[m->jnt_qposadr[m->dof_jntid[dof]]];
       for (int z = 0; z < SN_NMOTION; ++z) bar += a->ten_rate_bar[SN_NMOTION * t + z] * a->motion[z * m->nv + dof];
       if (*a->sat_on) bar += a->sat_ten_bar[t] * a->sat_motion[dof];
-      a->model->ten_J_fixed[m->fixed_entry[i]] += bar;
+      sn_model_bar(a)->ten_J_fixed[m->fixed_entry[i]] += bar;
     }
   }
 }
@@ -498,7 +499,7 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
   SN_SYNC(lane);
   if (m->nsaturable > 0) sn_saturation_sweep(m, w, a, lane);
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->ten_J_fixed) {
+  if (sn_model_bar(a) && sn_model_bar(a)->ten_J_fixed) {
     SN_ONE(lane) ten_fixed_model_vjp(m, w, a);
     SN_SYNC(lane);
   }

@@ -233,7 +233,7 @@ SN_LOCAL void trn_gear_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
   sn_real bar = a->trn_length_bar[o] * w->qpos[m->jnt_qposadr[j]];
   for (int z = 0; z < SN_NMOTION; ++z) bar += a->trn_rate_bar[SN_NMOTION * o + z] * a->motion[z * m->nv + dof];
   if (*a->sat_on) bar += a->sat_trn_bar[o] * a->sat_motion[dof];
-  a->model->actuator_gear[6 * o] += bar;
+  sn_model_bar(a)->actuator_gear[6 * o] += bar;
 }
 
 // Gear of an actuator on tendon t.
@@ -244,7 +244,7 @@ SN_LOCAL void trn_tendon_model_vjp(const SnModel *m, const SnWorld *w, const SnA
     const int e = m->ten_J_rowadr[t] + k;
     bar += a->sat_trn_bar[o] * w->ten_J[e] * a->sat_motion[m->ten_J_colind[e]];
   }
-  a->model->actuator_gear[6 * o] += bar;
+  sn_model_bar(a)->actuator_gear[6 * o] += bar;
 }
 
 // Gear of an actuator on the ball or free joint j, whose rates are those of `turn` and, of a free joint, three before.
@@ -265,7 +265,7 @@ SN_LOCAL void trn_turn_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
     sn_copy3(phi, A + turn);
     sn_rotquat(A + turn, phi, quat);
   }
-  for (int k = 0; k < turn + 3; ++k) a->model->actuator_gear[6 * o + k] += A[k];
+  for (int k = 0; k < turn + 3; ++k) sn_model_bar(a)->actuator_gear[6 * o + k] += A[k];
 }
 #endif
 
@@ -275,7 +275,7 @@ SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
     const int i = m->jnt_act[k], o = m->actuator_outadr[i];
     const sn_real gear = m->actuator_gear[6 * o];
 #if defined(SN_MODEL_BARS)
-    if (a->model && a->model->actuator_gear) {
+    if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear) {
       if (type == SN_JNT_BALL || type == SN_JNT_FREE)
         trn_turn_model_vjp(m, w, a, i, o, j);
       else
@@ -297,7 +297,7 @@ SN_LOCAL void trn_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     const int o = m->actuator_outadr[m->ten_act[k]];
     const sn_real gear = m->actuator_gear[6 * o];
 #if defined(SN_MODEL_BARS)
-    if (a->model && a->model->actuator_gear) trn_tendon_model_vjp(m, w, a, o, t);
+    if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear) trn_tendon_model_vjp(m, w, a, o, t);
 #endif
     a->ten_length_bar[t] += gear * a->trn_length_bar[o];
     if (*a->sat_on) a->sat_ten_bar[t] += gear * a->sat_trn_bar[o];
@@ -345,9 +345,9 @@ SN_LOCAL void trn_push(const SnModel *m, SnAdjoint *a, const TrnEnd *end, const 
     wrench[3 + e] += f[e];
   }
 #if defined(SN_MODEL_BARS)
-  if (!a->model || end->site < 0) return;
-  sn_addto3(a->model->site_wrench + 6 * end->site, t);
-  sn_addto3(a->model->site_wrench + 6 * end->site + 3, f);
+  if (!sn_model_bar(a) || end->site < 0) return;
+  sn_addto3(sn_model_bar(a)->site_wrench + 6 * end->site, t);
+  sn_addto3(sn_model_bar(a)->site_wrench + 6 * end->site + 3, f);
 #endif
 }
 
@@ -413,8 +413,8 @@ SN_LOCAL void trn_crank_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_cross(y.axis, ends[0].A, x.axis);
   trn_crank_hvp(&g, &h, &x, &y, m->actuator_cranklength[i], m->actuator_gear[6 * o]);
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->actuator_gear && m->actuator_gear[6 * o] != 0)
-    a->model->actuator_gear[6 * o] +=
+  if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear && m->actuator_gear[6 * o] != 0)
+    sn_model_bar(a)->actuator_gear[6 * o] +=
         (length_bar * w->actuator_length[o] + sn_dot3(g.v, y.v) + sn_dot3(g.axis, y.axis)) / m->actuator_gear[6 * o];
 #endif
   sn_cross(turn, x.axis, g.axis);
@@ -485,7 +485,7 @@ SN_LOCAL void trn_site_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
                                  const TrnEnd *ref) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
   const sn_real *mat = w->site_xmat + 9 * (ref_id >= 0 ? ref_id : id);
-  sn_real v[3], turn[3], local[3], *out = a->model->actuator_gear + 6 * o;
+  sn_real v[3], turn[3], local[3], *out = sn_model_bar(a)->actuator_gear + 6 * o;
   sn_sub3(v, site->v, ref->v);
   sn_sub3(turn, site->A, ref->A);
   if (ref_id >= 0) {
@@ -541,7 +541,7 @@ SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   trn_push(m, a, ref_id >= 0 ? &ref : &site, none, t);
   if (ref_id >= 0) trn_refsite_length_vjp(m, w, a, i, &site, &ref, force);
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->actuator_gear) trn_site_model_vjp(m, w, a, i, &site, &ref);
+  if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear) trn_site_model_vjp(m, w, a, i, &site, &ref);
 #endif
 }
 

@@ -478,7 +478,7 @@ SN_LOCAL void collide_size_model_vjp(const SnModel *m, const SnWorld *w, const S
   for (int side = 0; side < 2; ++side) {
     const int g = con->geom[side];
     const sn_real *size = m->geom_size + 3 * g;
-    if (!a->model->geom_sized[g]) continue;
+    if (!sn_model_bar(a)->geom_sized[g]) continue;
     for (int k = 0; k < 3; ++k) {
       SnContact end[2];
       sn_real moved[3], sum = 0;
@@ -494,7 +494,7 @@ SN_LOCAL void collide_size_model_vjp(const SnModel *m, const SnWorld *w, const S
       sum += a->con_dist_bar[i] * (end[0].dist - end[1].dist);
       for (int e = 0; e < 3; ++e) sum += a->con_pos_bar[3 * i + e] * (end[0].pos[e] - end[1].pos[e]);
       for (int e = 0; e < 9; ++e) sum += a->con_frame_bar[9 * i + e] * (end[0].frame[e] - end[1].frame[e]);
-      a->model->geom_size[3 * g + k] += sum / (2 * h);
+      sn_model_bar(a)->geom_size[3 * g + k] += sum / (2 * h);
     }
   }
 }
@@ -505,13 +505,13 @@ SN_LOCAL void collide_contact_model_vjp(const SnModel *m, const SnWorld *w, cons
   for (int side = 0; side < 2; ++side) {
     const int g = con->geom[side];
     const sn_real *wrench = a->con_wrench + 12 * i + 6 * side;
-    sn_real arm[3], t[3], *to = a->model->geom_wrench + 6 * g;
+    sn_real arm[3], t[3], *to = sn_model_bar(a)->geom_wrench + 6 * g;
     sn_sub3(arm, sn_twist_origin(m, w, m->geom_bodyid[g]), w->geom_xpos + 3 * g);
     sn_cross(t, arm, wrench + 3);
     sn_addto3(to, t);
     for (int e = 0; e < 6; ++e) to[e] += wrench[e];
   }
-  if (a->model->geom_size) collide_size_model_vjp(m, w, a, i);
+  if (sn_model_bar(a)->geom_size) collide_size_model_vjp(m, w, a, i);
 }
 #endif
 
@@ -542,7 +542,7 @@ SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
 #endif
 #if defined(SN_MODEL_BARS)
   SN_ONE(lane) {
-    for (int i = 0; a->model && i < n; ++i)
+    for (int i = 0; sn_model_bar(a) && i < n; ++i)
       if (collide_is_wanted(a, i)) collide_contact_model_vjp(m, w, a, i);
   }
 #endif

@@ -336,7 +336,7 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
     SN_SYNC(lane);
   }
 #if defined(SN_MODEL_BARS)
-  if (a->model) {
+  if (sn_model_bar(a)) {
     SN_ONE(lane) rows_model_vjp(m, w, a);
     SN_SYNC(lane);
   }

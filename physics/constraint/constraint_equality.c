@@ -365,8 +365,8 @@ SN_LOCAL void scalar_object_vjp(const SnModel *m, SnAdjoint *a, bool joint, int 
                                 int row) {
   const sn_bar *z = a->row_z + 3 * row, pos = scale * a->row_pos[row] + extra;
 #if defined(SN_MODEL_BARS)
-  if (a->model && joint && a->model->qpos0) a->model->qpos0[m->jnt_qposadr[id]] -= pos;
-  if (a->model && !joint && a->model->tendon_length0) a->model->tendon_length0[id] -= pos;
+  if (sn_model_bar(a) && joint && sn_model_bar(a)->qpos0) sn_model_bar(a)->qpos0[m->jnt_qposadr[id]] -= pos;
+  if (sn_model_bar(a) && !joint && sn_model_bar(a)->tendon_length0) sn_model_bar(a)->tendon_length0[id] -= pos;
 #endif
   if (joint) {
     a->qpos_bar[m->jnt_dofadr[id]] += pos;
@@ -384,7 +384,7 @@ SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int e
   const bool joint = m->eq_type[eq] == SN_EQ_JOINT;
   scalar_object_vjp(m, a, joint, id1, 1, sn_bar_of(0), row);
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->eq_data) a->model->eq_data[SN_NEQDATA * eq] -= a->row_pos[row];
+  if (sn_model_bar(a) && sn_model_bar(a)->eq_data) sn_model_bar(a)->eq_data[SN_NEQDATA * eq] -= a->row_pos[row];
 #endif
   if (id2 < 0) return;
   const sn_real x = scalar_value(m, w, eq, id2);
@@ -395,8 +395,8 @@ SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int e
     rates += z[k] * (joint ? a->motion[k * m->nv + m->jnt_dofadr[id2]] : a->ten_rate[SN_NMOTION * id2 + k]);
   scalar_object_vjp(m, a, joint, id2, -slope, -curve * rates, row);
 #if defined(SN_MODEL_BARS)
-  if (!a->model || !a->model->eq_data) return;
-  sn_real *bar = a->model->eq_data + SN_NEQDATA * eq, power = 1;  // of a_k: x^k and its slope
+  if (!sn_model_bar(a) || !sn_model_bar(a)->eq_data) return;
+  sn_real *bar = sn_model_bar(a)->eq_data + SN_NEQDATA * eq, power = 1;  // of a_k: x^k and its slope
   for (int k = 1; k <= 4; ++k) {
     bar[k] -= a->row_pos[row] * power * x + rates * (sn_real)k * power;
     power *= x;

@@ -113,7 +113,7 @@ SN_LOCAL void add_tendon_rate_bar(SnAdjoint *a, int tendon, const sn_bar *row_z,
 // Friction loss by the model: where it is overcome, the force is that loss.
 SN_LOCAL void friction_model_vjp(const SnWorld *w, SnAdjoint *a, int row) {
   const bool dof = w->efc_type[row] == SN_CNSTR_FRICTION_DOF;
-  sn_real *bar = dof ? a->model->dof_frictionloss : a->model->tendon_frictionloss;
+  sn_real *bar = dof ? sn_model_bar(a)->dof_frictionloss : sn_model_bar(a)->tendon_frictionloss;
   const int state = w->efc_state[row];
   if (!bar || (state != SN_CSTATE_LINEARNEG && state != SN_CSTATE_LINEARPOS)) return;
   bar[w->efc_id[row]] += a->row_lambda[row] * sn_sign(w->efc_force[row]);
@@ -121,8 +121,8 @@ SN_LOCAL void friction_model_vjp(const SnWorld *w, SnAdjoint *a, int row) {
 
 // Bound `side` of a range, margin.
 SN_LOCAL void limit_model_vjp(const SnAdjoint *a, int type, int id, int side, int row) {
-  sn_real *range = type == SN_CNSTR_LIMIT_TENDON ? a->model->tendon_range : a->model->jnt_range;
-  sn_real *margin = type == SN_CNSTR_LIMIT_TENDON ? a->model->tendon_margin : a->model->jnt_margin;
+  sn_real *range = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_range : sn_model_bar(a)->jnt_range;
+  sn_real *margin = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_margin : sn_model_bar(a)->jnt_margin;
   if (range) range[2 * id + side] += side == 0 ? -a->row_pos[row] : a->row_pos[row];
   if (margin) margin[id] -= a->row_pos[row];
 }
@@ -133,7 +133,7 @@ SN_FUNC void sn_friction_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
   const int id = w->efc_id[block.row];
   const sn_bar *z = a->row_z + 3 * block.row;
 #if defined(SN_MODEL_BARS)
-  if (a->model) friction_model_vjp(w, a, block.row);
+  if (sn_model_bar(a)) friction_model_vjp(w, a, block.row);
 #endif
   if (w->efc_type[block.row] == SN_CNSTR_FRICTION_DOF)
     a->qvel_bar[id] += z[2];
@@ -165,7 +165,8 @@ SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock bl
   if (is_ball_limit(m, type, id)) {
     ball_limit_vjp(m, w, a, id, block.row);
 #if defined(SN_MODEL_BARS)
-    if (a->model) limit_model_vjp(a, type, id, m->jnt_range[2 * id + 1] >= m->jnt_range[2 * id] ? 1 : 0, block.row);
+    if (sn_model_bar(a))
+      limit_model_vjp(a, type, id, m->jnt_range[2 * id + 1] >= m->jnt_range[2 * id] ? 1 : 0, block.row);
 #endif
     return;
   }
@@ -178,7 +179,7 @@ SN_FUNC void sn_limit_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock bl
     const sn_real sign = side == 0 ? 1 : -1;
     const sn_bar *z = a->row_z + 3 * row;
 #if defined(SN_MODEL_BARS)
-    if (a->model) limit_model_vjp(a, type, id, side, row);
+    if (sn_model_bar(a)) limit_model_vjp(a, type, id, side, row);
 #endif
     if (type == SN_CNSTR_LIMIT_TENDON) {
       a->ten_length_bar[id] += sign * a->row_pos[row];

@@ -384,7 +384,7 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   const int type = w->efc_type[block.row], id = w->efc_id[block.row];
   const bool shared = type == SN_CNSTR_EQUALITY && block.num > 1;
   const RowParams p = source_params(m, w, type, id);
-  const SourceBar to = source_bar(m, a->model, type);
+  const SourceBar to = source_bar(m, sn_model_bar(a), type);
   const sn_real norm = sn_sqrt(sn_dot(w->efc_pos + block.row, w->efc_pos + block.row, block.num));
   for (int k = 0; k < block.num; ++k) {
     const int row = block.row + k;
@@ -394,7 +394,7 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     if (to.solref_bar) solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
     if (to.solimp_bar)
       solimp_model_vjp(to.solimp + SN_NIMP * id, p.solimp, r, bar.impedance, bar.width, to.solimp_bar + SN_NIMP * id);
-    source_weight_model_vjp(m, a->model, type, id, k, bar.weight);
+    source_weight_model_vjp(m, sn_model_bar(a), type, id, k, bar.weight);
   }
 }
 
@@ -449,13 +449,13 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     row_model_vjp(w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
                   friction ? bar.solreffriction : bar.solref, &bar);
   }
-  for (int side = 0; side < 2 && a->model->body_invweight0; ++side) {
+  for (int side = 0; side < 2 && sn_model_bar(a)->body_invweight0; ++side) {
     const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];
     const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
-    a->model->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
+    sn_model_bar(a)->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
   }
-  if (!a->model->pair_conparam) return;
-  sn_real *out = a->model->pair_conparam + SN_NCONPARAM * con->pair;
+  if (!sn_model_bar(a)->pair_conparam) return;
+  sn_real *out = sn_model_bar(a)->pair_conparam + SN_NCONPARAM * con->pair;
   out[0] -= a->con_dist_bar[i];
   solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
   solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);

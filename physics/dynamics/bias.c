@@ -240,7 +240,7 @@ SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_bar *X, sn_bar *bar, 
 // Link i by the model. acc: acceleration of its centre of mass without gravity's end, force: on that centre.
 SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const BiasLink *b,
                                   const sn_real *acc, const sn_real *force) {
-  SnModelBar *bar = a->model;
+  SnModelBar *bar = sn_model_bar(a);
   const sn_real *R = w->xmat + 9 * i, *X = a->twist + 6 * SN_NMOTION * i, *A = w->cacc + 6 * i;
   const sn_real *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL, *Xy = X + 6 * SN_Y;
   sn_real u[3], uy[3], d[6], turn[3], local[3];
@@ -270,13 +270,13 @@ SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
 SN_LOCAL void bias_armature_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
   const sn_real *l = a->motion + SN_LAMBDA * m->nv, *acc = a->motion + SN_ACC * m->nv, *y = a->motion + SN_Y * m->nv;
   const sn_real *next = a->motion + SN_NEXT * m->nv;
-  for (int i = 0; a->model->dof_arm && i < m->nv; ++i)
-    a->model->dof_arm[i] += y[i] * (acc[i] - next[i]) - l[i] * acc[i];
-  for (int t = 0; a->model->ten_arm && t < m->ntendon; ++t) {
+  for (int i = 0; sn_model_bar(a)->dof_arm && i < m->nv; ++i)
+    sn_model_bar(a)->dof_arm[i] += y[i] * (acc[i] - next[i]) - l[i] * acc[i];
+  for (int t = 0; sn_model_bar(a)->ten_arm && t < m->ntendon; ++t) {
     const SnRow row = sn_tendon_row(m, w, t);
     const sn_real dot = m->tendon_type[t] == SN_TENDON_SPATIAL ? bias_tendon_dot(m, w, t) : 0;
-    a->model->ten_arm[t] += sn_row_form(m, &row, false, y, acc) - sn_row_form(m, &row, false, y, next) -
-                            sn_row_form(m, &row, false, l, acc) - a->ten_rate[SN_NMOTION * t + SN_LAMBDA] * dot;
+    sn_model_bar(a)->ten_arm[t] += sn_row_form(m, &row, false, y, acc) - sn_row_form(m, &row, false, y, next) -
+                                   sn_row_form(m, &row, false, l, acc) - a->ten_rate[SN_NMOTION * t + SN_LAMBDA] * dot;
   }
 }
 #endif
@@ -328,7 +328,7 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_addto3(bar + 6 * SN_VEL, t);
   if (damped) bias_link_damped(&b, X, bar, force, torque);
 #if defined(SN_MODEL_BARS)
-  if (a->model) bias_link_model_vjp(m, w, a, i, &b, acc, force);
+  if (sn_model_bar(a)) bias_link_model_vjp(m, w, a, i, &b, acc, force);
 #endif
   sn_bar *wrench = a->wrench + 6 * i;
   sn_addcross(wrench, b.c, force);
@@ -391,9 +391,9 @@ SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   bias_point_motion_vjp(m, w, a, b1, p1, v1, &at1);
   bias_point_motion_vjp(m, w, a, b0, p0, v0, &at0);
 #if defined(SN_MODEL_BARS)
-  if (!a->model) return;
-  sn_addto3(a->model->site_wrench + 6 * s0 + 3, at0.pos);
-  sn_addto3(a->model->site_wrench + 6 * s1 + 3, at1.pos);
+  if (!sn_model_bar(a)) return;
+  sn_addto3(sn_model_bar(a)->site_wrench + 6 * s0 + 3, at0.pos);
+  sn_addto3(sn_model_bar(a)->site_wrench + 6 * s1 + 3, at1.pos);
 #endif
 }
 
@@ -428,7 +428,7 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
     for (int t = 0; t < m->ntendon; ++t)
       if (m->ten_arm[t] != 0 && m->tendon_type[t] == SN_TENDON_SPATIAL) bias_tendon_vjp(m, w, a, t);
 #if defined(SN_MODEL_BARS)
-    if (a->model) bias_armature_model_vjp(m, w, a);
+    if (sn_model_bar(a)) bias_armature_model_vjp(m, w, a);
 #endif
   }
   SN_SYNC(lane);

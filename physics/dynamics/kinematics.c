@@ -233,7 +233,7 @@ typedef struct KinSweep {
 #if defined(SN_MODEL_BARS)
 // Keeps the wrench W of what is behind dof k, before its axis adds to it.
 SN_LOCAL void kin_keep_wrench(const SnAdjoint *a, const KinSweep *s, int k) {
-  if (a->model) sn_copy(a->model->dof_wrench + 6 * k, s->W, 6);
+  if (sn_model_bar(a)) sn_copy(sn_model_bar(a)->dof_wrench + 6 * k, s->W, 6);
 }
 #endif
 
@@ -246,7 +246,7 @@ SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint
   }
   kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
 #if defined(SN_MODEL_BARS)
-  if (a->model) sn_copy(a->model->dof_pull + 6 * k, U, 6);
+  if (sn_model_bar(a)) sn_copy(sn_model_bar(a)->dof_pull + 6 * k, U, 6);
 #endif
   sn_addcrossforce(s->W, w->cdof + 6 * k, U, sn_bar_of(1));
 }
@@ -412,7 +412,7 @@ SN_LOCAL void kin_axis_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar 
 
 // A link's frame in its base and its joints, from what the sweep has kept.
 SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
-  SnModelBar *bar = a->model;
+  SnModelBar *bar = sn_model_bar(a);
   const int first = m->body_jntadr[i], base = m->body_base[i];
   const sn_real *c = w->subtree_com + 3 * m->body_rootid[i], *W = a->wrench + 6 * i;
   KinJoint f;
@@ -460,7 +460,7 @@ SN_LOCAL void kin_objects_model_vjp(const SnWorld *w, int count, const int *link
 }
 
 SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
-  SnModelBar *bar = a->model;
+  SnModelBar *bar = sn_model_bar(a);
   for (int k = 0; k < m->nlink; ++k) kin_link_model_vjp(m, w, a, m->level_body[k]);
   kin_objects_model_vjp(w, m->ngeom, m->link_of_geom, bar->geom_wrench, bar->geom_lpos, bar->geom_lmat);
   kin_objects_model_vjp(w, m->nsite, m->link_of_site, bar->site_wrench, bar->site_lpos, bar->site_lmat);
@@ -475,7 +475,7 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     SN_SYNC(lane);
   }
 #if defined(SN_MODEL_BARS)
-  if (a->model) {
+  if (sn_model_bar(a)) {
     SN_ONE(lane) kin_model_vjp(m, w, a);
     SN_SYNC(lane);
   }

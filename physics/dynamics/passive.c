@@ -144,7 +144,7 @@ SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_r
 // Damper of tendon t and its spring by the model; x: stretch beyond its slack range.
 SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real x, bool springs,
                                        bool dampers) {
-  SnModelBar *bar = a->model;
+  SnModelBar *bar = sn_model_bar(a);
   const sn_real pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA], v = w->ten_velocity[t];
   if (dampers && bar->ten_damp) {
     sn_real *damp = bar->ten_damp + (1 + SN_NPOLY) * t;
@@ -189,8 +189,8 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
     const sn_bar bar = lambda[0] * sn_polynomial_slope(linear, poly, x);
     out[0] -= bar;
 #if defined(SN_MODEL_BARS)
-    if (a->model) passive_spring_model_vjp(a->model, j, 1, lambda, &x);
-    if (a->model && a->model->qpos_spring) a->model->qpos_spring[m->jnt_qposadr[j]] += bar;
+    if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 1, lambda, &x);
+    if (sn_model_bar(a) && sn_model_bar(a)->qpos_spring) sn_model_bar(a)->qpos_spring[m->jnt_qposadr[j]] += bar;
 #endif
     return;
   }
@@ -201,8 +201,9 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
     passive_spring3_vjp(bar, lambda, dif, linear, poly);
     sn_addto3(out, bar);
 #if defined(SN_MODEL_BARS)
-    if (a->model) passive_spring_model_vjp(a->model, j, 3, lambda, dif);
-    if (a->model && a->model->qpos_spring) sn_subfrom3(a->model->qpos_spring + m->jnt_qposadr[j], bar);
+    if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 3, lambda, dif);
+    if (sn_model_bar(a) && sn_model_bar(a)->qpos_spring)
+      sn_subfrom3(sn_model_bar(a)->qpos_spring + m->jnt_qposadr[j], bar);
 #endif
     q += 3;
     rest += 3;
@@ -216,7 +217,7 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   sn_quat2vel(dif, turn);
   passive_spring3_vjp(bar, lambda, dif, linear, poly);
 #if defined(SN_MODEL_BARS)
-  if (a->model) passive_spring_model_vjp(a->model, j, 3, lambda, dif);
+  if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 3, lambda, dif);
 #endif
   sn_right_jacobian_inverse_transpose(bar, dif);
   sn_addto3(out, bar);
@@ -236,7 +237,7 @@ SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
         pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
   if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
 #if defined(SN_MODEL_BARS)
-  if (a->model) passive_tendon_model_vjp(m, w, a, t, x, springs, dampers);
+  if (sn_model_bar(a)) passive_tendon_model_vjp(m, w, a, t, x, springs, dampers);
 #endif
 }
 
@@ -272,10 +273,10 @@ SN_LOCAL void passive_lift_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   sn_copy3(turn, mu);
   sn_cross(moved, force, turn);
 #if defined(SN_MODEL_BARS)
-  if (a->model) {
+  if (sn_model_bar(a)) {
     sn_cross(t, turn, p);
     sn_addto3(t, mu + 3);
-    passive_lift_model_vjp(m, w, a->model, i, t, moved);
+    passive_lift_model_vjp(m, w, sn_model_bar(a), i, t, moved);
   }
 #endif
   sn_cross(t, p, moved);
@@ -322,8 +323,8 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
       const sn_real *damp = m->dof_damp + (1 + SN_NPOLY) * i;
       a->qvel_bar[i] -= a->motion[SN_LAMBDA * m->nv + i] * sn_damping_slope(damp, w->qvel[i]);
 #if defined(SN_MODEL_BARS)
-      if (!a->model || !a->model->dof_damp) continue;
-      sn_real *bar = a->model->dof_damp + (1 + SN_NPOLY) * i;
+      if (!sn_model_bar(a) || !sn_model_bar(a)->dof_damp) continue;
+      sn_real *bar = sn_model_bar(a)->dof_damp + (1 + SN_NPOLY) * i;
       passive_polynomial_bar(bar, bar + 1, sn_abs(w->qvel[i]), -a->motion[SN_LAMBDA * m->nv + i] * w->qvel[i]);
 #endif
     }

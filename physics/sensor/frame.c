@@ -92,8 +92,8 @@ SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 #if defined(SN_MODEL_BARS)
 // Force and torque on a site or geom by the model. Of other objects the frame is a body's.
 SN_LOCAL void frame_object_wrench(SnAdjoint *a, int type, int id, const sn_real *force, const sn_real *torque) {
-  if (!a->model || (type != SN_OBJ_SITE && type != SN_OBJ_GEOM)) return;
-  sn_real *to = (type == SN_OBJ_SITE ? a->model->site_wrench : a->model->geom_wrench) + 6 * id;
+  if (!sn_model_bar(a) || (type != SN_OBJ_SITE && type != SN_OBJ_GEOM)) return;
+  sn_real *to = (type == SN_OBJ_SITE ? sn_model_bar(a)->site_wrench : sn_model_bar(a)->geom_wrench) + 6 * id;
   if (torque) sn_addto3(to, torque);
   if (force) sn_addto3(to + 3, force);
 }

@@ -174,7 +174,7 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   memset(x->next_bar, 0, sizeof *x->next_bar * (size_t)(2 * nv + na));
   if (bars->knot) memset(bars->knot, 0, sizeof *bars->knot * (size_t)(sn_maxi(in->nknot, 1) * m->nu));
   if (bars->mocap) memset(bars->mocap, 0, sizeof *bars->mocap * 6 * (size_t)m->nmocap);
-  x->adjoint.model = bars->model;
+  x->adjoint.host->model = bars->model;
   sn_real end = h->reached;
   int out = in->nout;
   bool good = true;
@@ -183,7 +183,7 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
     end = sn_horizon_kept(h, k).time[0];
   }
   for (; out > 0; --out) add_output(h, bars, out - 1, x->next_bar);
-  x->adjoint.model = NULL;
+  x->adjoint.host->model = NULL;
   *h->world.cfd = own;
   if (!good) return sn_fail(err, SN_ERR_STATE, "horizon: a stage of the way back is not finite");
   if (bars->qpos) memcpy(bars->qpos, x->next_bar, sizeof *bars->qpos * (size_t)nv);

@@ -174,8 +174,8 @@ SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
   a->qvel_bar[i] -= h * y[i] * sn_damping_curve(m->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i]) * next[i];
 #if defined(SN_MODEL_BARS)
   SN_FOR(i, m->nv)
-  if (a->model && a->model->dof_damp)
-    sn_damping_slope_vjp(a->model->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i], -h * y[i] * next[i]);
+  if (sn_model_bar(a) && sn_model_bar(a)->dof_damp)
+    sn_damping_slope_vjp(sn_model_bar(a)->dof_damp + (1 + SN_NPOLY) * i, w->qvel[i], -h * y[i] * next[i]);
 #endif
   SN_SYNC(lane);
 }

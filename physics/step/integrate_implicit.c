@@ -284,7 +284,7 @@ SN_LOCAL void integrate_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjo
   sn_addtoscl3(a->qvel_bar + adr + 3, local, -h);
 #if defined(SN_MODEL_BARS)
   const IntegrateFree free_body = {omega, turn, k, n, f};
-  if (a->model) integrate_free_model_vjp(w, a->model, i, mass, h, &free_body);
+  if (sn_model_bar(a)) integrate_free_model_vjp(w, sn_model_bar(a), i, mass, h, &free_body);
 #endif
 }
 
@@ -311,8 +311,9 @@ SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnA
   const sn_bar product = integrate_row_vjp(m, w, a, &row, w->ten_slope[t], bar);
   bar[SN_VEL] -= sn_timestep(m, w) * product * sn_damping_curve(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]);
 #if defined(SN_MODEL_BARS)
-  if (a->model && a->model->ten_damp)
-    sn_damping_slope_vjp(a->model->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t], -sn_timestep(m, w) * product);
+  if (sn_model_bar(a) && sn_model_bar(a)->ten_damp)
+    sn_damping_slope_vjp(sn_model_bar(a)->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t],
+                         -sn_timestep(m, w) * product);
 #endif
 }
 
@@ -367,7 +368,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
     sn_muscle_gain_slope_vjp(table, length, w->actuator_velocity[out], slope_bar * input, a->trn_length_bar + out,
                              bar + SN_VEL);
 #if defined(SN_MODEL_BARS)
-  if (a->model) integrate_slope_model_vjp(m, w, a->model, i, input, slope_bar);
+  if (sn_model_bar(a)) integrate_slope_model_vjp(m, w, sn_model_bar(a), i, input, slope_bar);
 #endif
 }
 

@@ -120,8 +120,8 @@ void sn_jacobian_rows_columns(const SnModel *m, SnWorld *w, SnAdjointColumns *a,
 
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B) {
 #if defined(SN_HAS_COLUMNS)
-  if (a->columns)
-    sn_jacobian_rows_columns(m, w, a->columns, lane, A, B);
+  if (a->host && a->host->columns)
+    sn_jacobian_rows_columns(m, w, a->host->columns, lane, A, B);
   else
 #endif
     sn_jacobian_rows(m, w, a, lane, A, B);

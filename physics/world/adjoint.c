@@ -25,19 +25,27 @@ static size_t layout_columns(const SnModel *m, SnAdjoint *a, void *base, size_t 
   if (!__builtin_cpu_supports("avx2")) return 0;
 #endif
   if (!base) return sn_adjoint_columns_layout(m, NULL);
-  a->columns = (SnAdjointColumns *)((unsigned char *)base + first);
-  return sn_adjoint_columns_layout(m, a->columns);
+  a->host->columns = (SnAdjointColumns *)((unsigned char *)base + first);
+  return sn_adjoint_columns_layout(m, a->host->columns);
 #else
   (void)m, (void)a, (void)base, (void)first;
   return 0;
 #endif
 }
 
+// Bytes of what the CPU alone has.
+enum { ADJOINT_HOST = (sizeof(SnAdjointHost) + 63) / 64 * 64 };
+
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
   SnLayout layout;
   if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
-  if (base) sn_adjoint_bind(&layout, a, NULL, base);
-  return layout.global + layout_columns(m, a, base, layout.global);
+  const size_t columns = layout.global + ADJOINT_HOST;
+  if (base) {
+    sn_adjoint_bind(&layout, a, NULL, base);
+    a->host = (SnAdjointHost *)(void *)((unsigned char *)base + layout.global);
+    *a->host = (SnAdjointHost){NULL, NULL};
+  }
+  return columns + layout_columns(m, a, base, columns);
 }
 
 size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NULL); }

@@ -26,7 +26,7 @@
 // leaves, sn_kinematics_vjp, turns all of it into qpos_bar and, for the motion v, qvel_bar.
 //
 // By the numbers of the model G is differentiated likewise, at fixed motions. Every stage adds to the fields of
-// SnAdjoint.model, as far as they are there. Frames of bodies get what a joint would get that could move them.
+// SnAdjointHost.model, as far as they are there. Frames of bodies get what a joint would get that could move them.
 //
 // Twists and wrenches are about subtree_com of the tree's root, at its present place. The point is held FIXED while
 // differentiating: nothing depends on the choice of it.
@@ -73,9 +73,14 @@ enum { SN_SOLVE_PART = 8 };  // numbers that a solve with the solver's Hessian n
 // name.
 typedef struct SnAdjointColumns SnAdjointColumns;
 
-typedef struct SnAdjoint {
+// Holds what an adjoint has on the CPU alone.
+typedef struct SnAdjointHost {
   SnAdjointColumns *columns;  // for several rows of a Jacobian at once; NULL: one after the other
-  struct SnModelBar *model;   // gets the derivatives by the model, on the CPU; NULL: nobody asks for them
+  struct SnModelBar *model;   // gets the derivatives by the model; NULL: nobody asks for them
+} SnAdjointHost;
+
+typedef struct SnAdjoint {
+  SnAdjointHost *host;  // has what is for the CPU alone; NULL on devices, whose blocks share memory with this
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
@@ -105,6 +110,11 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane);
 SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane);
 // Zeroes the bars of the contacts that the world has. Ends with a sync.
 SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+#if defined(SN_MODEL_BARS)
+// Returns what gets the derivatives by the model; NULL: nobody asks for them.
+SN_INLINE SnModelBar *sn_model_bar(const SnAdjoint *a) { return a->host ? a->host->model : NULL; }
+#endif
 
 // Returns the twist of a body in motion z, zeroes for a body that does not move.
 SN_INLINE const sn_bar *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {

@@ -178,8 +178,7 @@ SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *shared, voi
 #endif
 
 SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *shared, void *global) {
-  a->columns = NULL;
-  a->model = NULL;
+  a->host = NULL;
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) \
   a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, shared, global);
 #include "physics/world/adjoint_fields.inc"

@@ -269,10 +269,10 @@ static bool go_back(SnGradientWork *g, SnGradientThread *thread, const SnGradien
                     int t) {
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
     return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, &x->vjp, t, &slot->state);
-  thread->adjoint.model = x->out->model_bar;
+  thread->adjoint.host->model = x->out->model_bar;
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
   const bool finite = sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, &x->vjp, t, at, &slot->state);
-  thread->adjoint.model = NULL;
+  thread->adjoint.host->model = NULL;
   return finite;
 }
 

@@ -114,12 +114,12 @@ static int columns_compared, columns_contacts, columns_rows;
 
 // A and B at the state of MuJoCo's data, several rows at once or one after the other.
 static void jacobian_of(SnGradWorld *g, bool several, sn_real *A, sn_real *B) {
-  SnAdjointColumns *columns = g->a.columns;
-  if (!several) g->a.columns = NULL;
+  SnAdjointColumns *columns = g->a.host->columns;
+  if (!several) g->a.host->columns = NULL;
   sn_grad_world_move(g, NULL);
   sn_forward(g->m, &g->w, &g->lane);
   sn_step_jacobian(g->m, &g->w, &g->a, &g->lane, A, B);
-  g->a.columns = columns;
+  g->a.host->columns = columns;
 }
 
 // A number of a pack has the bits that it has alone. Under RK4, whose stages are evaluated anew for each adjoint, the
@@ -133,7 +133,7 @@ static void check_columns(SnOracle *o, const char *name) {
   const size_t size = (size_t)(n * (n + m->nu)), nA = (size_t)(n * n);
   sn_real *one = malloc(sizeof *one * (size + 1)), *all = malloc(sizeof *all * (size + 1));
   sn_grad_world_sample(&g);
-  for (int k = 0; g.a.columns && k < 2 * SN_STEP_INTEGRATORS; ++k) {
+  for (int k = 0; g.a.host->columns && k < 2 * SN_STEP_INTEGRATORS; ++k) {
     const bool bits = sn_integrators[k / 2] != SN_INT_RK4;
     double most = 0;
     sn_step_integrator(o, k / 2);
