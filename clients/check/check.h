@@ -17,6 +17,11 @@
 // derivative along random directions in controls and initial state is compared with central differences of our own
 // rollout. Directions are left out by the rule of steps. The rollout is halved as long as more than a quarter of the
 // directions is left out; the largest error counts at any length.
+//
+// Motion by chosen steps (check_integrate.c). Controls are held, tolerances are 1e-4 to 1e-8. The reference is MuJoCo's
+// RK4 with steps 32 times as fine as the model's. Steps of twice that size tell how certain it is. Slopes along random
+// directions are compared with differences of runs at tolerance 1e-11. A direction is left out where differences with
+// 1e-6 and with 1e-5 disagree by more than 1e-4.
 #ifndef SINEW_CLIENTS_CHECK_CHECK_H_
 #define SINEW_CLIENTS_CHECK_CHECK_H_
 
@@ -45,6 +50,23 @@ typedef struct CheckGradientReport {
   int rollout_curved;                     // among the compared ones
 } CheckGradientReport;
 
+// Holds what a motion at a tolerance came to.
+typedef struct CheckIntegrationRow {
+  double tolerance, error;  // the largest error of positions, velocities, activations, each in units of its size
+  int accepted, rejected, evaluations;
+} CheckIntegrationRow;
+
+enum { CHECK_TOLERANCES = 3 };
+
+// Holds the outcome of a check of motions by chosen steps.
+typedef struct CheckIntegrationReport {
+  double seconds;
+  double uncertainty;  // error of the reference, by the same measure, when its steps are twice as long
+  CheckIntegrationRow row[CHECK_TOLERANCES];
+  double slope_error;  // largest error of a direction, at the last tolerance
+  int slopes_compared, slopes_skipped;
+} CheckIntegrationReport;
+
 // Holds a stretch of steps: the state it starts from, and its controls.
 typedef struct CheckStretch {
   double time;
@@ -67,6 +89,16 @@ SinewStatus check_gradient(CheckBodies *b, int steps, uint64_t seed, CheckGradie
 // Returns true when A and B are right to 1e-5 in the median and to 1e-4 at most, and rollouts to 1e-4. At most a
 // quarter of each may be left out.
 bool check_gradient_agrees(const CheckGradientReport *r);
+
+// Puts MuJoCo where a step is smooth: moving, muscles active, joints inside of their ranges.
+void check_start_moving(CheckBodies *b, uint64_t seed);
+
+// Compares a motion of `steps` steps, rounded up to a multiple of four, and fills the report. Fails where a run of ours
+// does not come to its end. Allocates while it runs.
+SinewStatus check_integration(CheckBodies *b, int steps, uint64_t seed, CheckIntegrationReport *r, SinewError *err);
+// Returns true when the motion at the last tolerance is right to 1e-6 and four times the reference's uncertainty, and
+// slopes to 1e-3. At most half of the slopes may be left out.
+bool check_integration_agrees(const CheckIntegrationReport *r);
 
 // Tells whether a function is curved where its fine and coarse differences f, c (n each) disagree. Such differences
 // disagree by the square of their step, which those between, b, show: f becomes the limit of all. Returns false, and

@@ -192,7 +192,7 @@ static bool diverged(const mjData *d) {
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
 // without activation. So all has some velocity, muscles are active, and joints near an end of their range start inside,
 // by up to a third of it.
-static void start_moving(CheckBodies *b, uint64_t seed) {
+void check_start_moving(CheckBodies *b, uint64_t seed) {
   const mjModel *mj = b->mj;
   sn_mujoco_start(b->mj, b->d);
   b->rng = seed + 1;
@@ -216,13 +216,13 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   enum { PLACES = 8 };
   CheckBodies *b = c->b;
   for (uint64_t place = 0; place < PLACES; ++place) {
-    start_moving(b, seed + place);
+    check_start_moving(b, seed + place);
     const int lead = (int)(25 * (1 + sn_mujoco_uniform(&b->rng)));
     for (int k = 0; k < lead && !diverged(b->d); ++k) {
       sn_mujoco_controls(b->mj, b->d, seed, k * b->mj->opt.timestep, &b->rng);
       mj_step(b->mj, b->d);
     }
-    if (diverged(b->d)) start_moving(b, seed + place);
+    if (diverged(b->d)) check_start_moving(b, seed + place);
     mj_getState(b->mj, b->d, c->state, mjSTATE_INTEGRATION);
     if (reference_step(c) != NOT_SMOOTH) return;
   }
@@ -242,7 +242,7 @@ static void end_stretch(StepCheck *c) {
 // without any the run starts again elsewhere.
 static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientReport *r) {
   CheckBodies *b = c->b;
-  start_moving(b, seed);
+  check_start_moving(b, seed);
   for (int step = 0; step < steps; ++step) {
     sn_mujoco_controls(b->mj, b->d, seed, step * b->mj->opt.timestep, &b->rng);
     const bool certain_step = compare_step(c, r, step);

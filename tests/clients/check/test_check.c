@@ -499,6 +499,29 @@ static void report_of_gradients(void) {
   cJSON_Delete(root);
 }
 
+// A smooth motion, whose error falls with the tolerance; and one that flies apart, which is said.
+static void report_of_motions(void) {
+  cJSON *root = report_of("check_arm.xml --integrate --steps 40", 0, "agrees");
+  const cJSON *motion = cJSON_GetObjectItem(root, "integration"), *slopes = cJSON_GetObjectItem(motion, "slopes");
+  const cJSON *rows = cJSON_GetObjectItem(motion, "rows");
+  assert_true(cJSON_IsTrue(cJSON_GetObjectItem(motion, "agrees")));
+  assert_int_equal(cJSON_GetArraySize(rows), CHECK_TOLERANCES);
+  double before = 1;
+  for (int k = 0; k < CHECK_TOLERANCES; ++k) {
+    const double error = cJSON_GetObjectItem(cJSON_GetArrayItem(rows, k), "error")->valuedouble;
+    assert_true(error > 0 && error < before);
+    before = error;
+  }
+  assert_true(before < 1e-6);
+  assert_int_equal(cJSON_GetObjectItem(slopes, "compared")->valueint + cJSON_GetObjectItem(slopes, "skipped")->valueint,
+                   4);
+  assert_true(cJSON_GetObjectItem(slopes, "max")->valuedouble > 0);
+  cJSON_Delete(root);
+  root = report_of("check_wild.xml --integrate --steps 64", 3, "error");
+  assert_non_null(strstr(cJSON_GetObjectItem(root, "error")->valuestring, "integration ends at"));
+  cJSON_Delete(root);
+}
+
 static void reports_of_failures(void) {
   static char out[200000];
   cJSON *root = report_of("check_fluid.xml", 2, "unsupported");
@@ -521,12 +544,22 @@ static void the_report_is_as_documented(void **state) {
   write_file("check_flat.xml",
              "<mujoco><worldbody><geom type='cylinder' size='.3 .2' pos='0 0 .1'/><body pos='.02 .01 .42'><freejoint/>"
              "<geom type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
+  write_file("check_arm.xml",
+             "<mujoco><worldbody><body><joint axis='0 1 0' damping='.1'/><geom type='capsule' fromto='0 0 0 .3 0 0' "
+             "size='.02'/><body pos='.3 0 0'><joint type='ball' stiffness='1'/><geom type='box' size='.1 .02 .03' "
+             "pos='.1 0 0'/></body></body></worldbody></mujoco>");
+  write_file("check_wild.xml",
+             "<mujoco><worldbody><body><joint type='slide' axis='1 0 0' stiffness='-1e6'/><geom size='.1' mass='1'/>"
+             "</body></worldbody></mujoco>");
   write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
   report_of_fields();
   report_of_a_difference();
   report_of_gradients();
+  report_of_motions();
   reports_of_failures();
   unlink("check_small.xml");
+  unlink("check_arm.xml");
+  unlink("check_wild.xml");
   unlink("check_fluid.xml");
   unlink("check_flat.xml");
   leave_folder(folder);
@@ -557,13 +590,29 @@ static void gradients_have_limits(void **state) {
   for (int i = 0; i < 9; ++i) assert_false(check_gradient_agrees(&bad[i]));
 }
 
+// The limits of a verdict on motions likewise.
+static void motions_have_limits(void **state) {
+  (void)state;
+  const CheckIntegrationReport good = {
+      .uncertainty = 1e-6, .row[2].error = 4.9e-6, .slope_error = 1e-3, .slopes_compared = 2, .slopes_skipped = 2};
+  assert_true(check_integration_agrees(&good));
+  CheckIntegrationReport bad[5];
+  for (int i = 0; i < 5; ++i) bad[i] = good;
+  bad[0].row[2].error = 5.1e-6;
+  bad[1].row[2].error = (double)NAN;
+  bad[2].slope_error = 1.1e-3;
+  bad[3].slope_error = (double)NAN;
+  bad[4].slopes_skipped = 3;
+  for (int i = 0; i < 5; ++i) assert_false(check_integration_agrees(&bad[i]));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_have_limits),           cmocka_unit_test(small_differences_are_noticed),
       cmocka_unit_test(every_field_is_compared),         cmocka_unit_test(other_contacts_and_rows_are_noticed),
       cmocka_unit_test(noise_excuses_ten_times_itself),  cmocka_unit_test(noise_is_judged_field_by_field),
       cmocka_unit_test(contacts_have_their_class),       cmocka_unit_test(the_report_is_as_documented),
-      cmocka_unit_test(a_run_that_diverges_is_reported),
+      cmocka_unit_test(a_run_that_diverges_is_reported), cmocka_unit_test(motions_have_limits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
