@@ -257,7 +257,7 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
 
 SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value, int n, SnError *err) {
   const int i = sn_cost_find(p->pending.cost, term);
-  if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
+  if (i < 0) return sn_cost_no_term(p->pending.cost, term, err);
   const SnCode code = sn_cost_set_target(p->pending.cost, i, value, n, err);
   p->cost_changed = p->cost_changed || code == SN_OK;
   p->pending_refused = p->pending_refused && code != SN_OK;
@@ -266,7 +266,7 @@ SnCode sn_planner_set_target(SnPlanner *p, const char *term, const double *value
 
 SnCode sn_planner_set_weight(SnPlanner *p, const char *term, double weight, double terminal, SnError *err) {
   const int i = sn_cost_find(p->pending.cost, term);
-  if (i < 0 || i >= p->pending.cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%s'", term);
+  if (i < 0 || i >= p->pending.cost->nterm) return sn_cost_no_term(p->pending.cost, term, err);
   const SnCode code = sn_cost_set_weight(p->pending.cost, i, weight, terminal, err);
   p->cost_changed = p->cost_changed || code == SN_OK;
   p->pending_refused = p->pending_refused && code != SN_OK;

@@ -64,7 +64,8 @@ static SnCode open_sweep(Sweep *s, SnError *err) {
   if (!s->memory || !s->ctrl_bar || !s->qvel_bar) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   sn_world_init(m, &s->world, s->memory);
   const int j = sn_model_find(m, SN_NAME_JNT, s->joint);
-  if (j < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "the model has no joint '%s'", s->joint);
+  char why[SN_KNOWN_LIST];
+  if (j < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "%s", sn_model_no_name(m, SN_NAME_JNT, s->joint, why, sizeof why));
   const int ndof = (j + 1 < m->njnt ? m->jnt_dofadr[j + 1] : m->nv) - m->jnt_dofadr[j];
   if (s->component >= ndof)
     return sn_fail(err, SN_ERR_ARGUMENT, "joint '%s' has dofs 0 to %d, not %d", s->joint, ndof - 1, s->component);

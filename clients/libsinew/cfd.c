@@ -35,10 +35,12 @@ static SinewStatus read_bodies(const SnModel *m, const char *const *names, unsig
   int *body = calloc((size_t)n, sizeof *body);
   if (!body) return api_fail(err, SINEW_ERR_MEMORY, "contacts from distance: out of memory");
   SinewStatus status = SINEW_OK;
+  char text[SN_KNOWN_LIST];
   for (int k = 0; status == SINEW_OK && k < n; ++k) {
     body[k] = sn_model_find(m, SN_NAME_BODY, names[k]);
     if (body[k] < 0)
-      status = api_fail(err, SINEW_ERR_NOT_FOUND, "SinewCfd.bodies[%d]: the model has no body '%s'", k, names[k]);
+      status = api_fail(err, SINEW_ERR_NOT_FOUND, "SinewCfd.bodies[%d]: %s", k,
+                        sn_model_no_name(m, SN_NAME_BODY, names[k], text, sizeof text));
   }
   SnError why;
   if (status == SINEW_OK) *pair = sn_cfd_pairs_of(m, body, n, &why);

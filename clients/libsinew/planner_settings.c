@@ -63,9 +63,13 @@ SinewStatus sinew_planner_set(SinewPlanner *planner, const char *assignment, Sin
 
 static SinewStatus write_setting(const SnPlanner *planner, const char *name, char *text, size_t size, SinewError *err) {
   char value[SN_SETTING_TEXT_SIZE];
+  SnError why;
   if (!name || !text) return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_get: %s is NULL", name ? "text" : "name");
   const int i = sn_settings_find(name);
-  if (i < 0) return api_fail(err, SINEW_ERR_NOT_FOUND, "there is no setting '%.64s'", name);
+  if (i < 0) {
+    sn_settings_missing(name, &why);
+    return api_hand_on(err, &why);
+  }
   const size_t n = strlen(sn_settings_text(sn_planner_settings(planner), i, value, sizeof value)) + 1;
   if (size < n) return api_fail(err, SINEW_ERR_ARGUMENT, "size: %zu, the value of %s takes %zu", size, name, n);
   memcpy(text, value, n);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clients/base/text.h"
+#include "physics/base/known_names.h"
 
 // The memory of a field inside a message.
 static void *member(const ProtobufCMessage *message, const ProtobufCFieldDescriptor *field) {
@@ -194,9 +195,10 @@ static bool array_from_json(ProtobufCMessage *message, const ProtobufCFieldDescr
 }
 
 static bool unknown_field(const ProtobufCMessageDescriptor *type, const char *name, char *error, size_t size) {
-  int used = snprintf(error, size, "unknown field '%s'; there are:", name);
-  for (unsigned i = 0; i < type->n_fields && used > 0 && (size_t)used < size; ++i)
-    used += snprintf(error + used, size - (size_t)used, " %s", type->fields[i].name);
+  SnKnownNames known;
+  sn_known_begin(&known, name, 0);
+  for (unsigned i = 0; i < type->n_fields; ++i) sn_known_add(&known, type->fields[i].name);
+  snprintf(error, size, "unknown field '%.200s'; there are %s%s", name, sn_known_list(&known), sn_known_near(&known));
   return false;
 }
 

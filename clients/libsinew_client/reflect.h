@@ -19,9 +19,12 @@ cJSON *sn_message_to_json(const ProtobufCMessage *message);
 // type.
 bool sn_message_from_json(ProtobufCMessage *message, const cJSON *json, char *error, size_t error_size);
 
+// Bounds the text of an error that lists all names, too.
+enum { SN_MESSAGE_ERROR = 3000 };
+
 // Sets the field of "name=value" in a message: a text as it stands, anything else as in JSON, e.g. target=[0.1,2].
 // Returns false, and a text in error, when there is no such field or the value does not fit. The text lists the names
-// that exist.
+// that exist, and says which may be meant.
 bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
 // Frees what from_json and set allocated inside the message and empties it; the message itself is the caller's.

@@ -29,7 +29,7 @@ const SinewSessionInfo *sinew_session_info(const SinewSession *session) { return
 
 static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, Sinew__V1__PlannerSettings *planner,
                              SinewError *err) {
-  char text[1024];
+  char text[SN_MESSAGE_ERROR];
   for (const char *const *s = def->settings; s && *s; ++s)
     if (!sn_message_set(&planner->base, *s, text, sizeof text))
       return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "setting %s", text);

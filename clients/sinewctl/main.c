@@ -29,7 +29,7 @@ typedef struct Options {
 typedef struct Call {
   const Options *opt;
   Sinew__V1__Request request;
-  char error[1024];
+  char error[SN_MESSAGE_ERROR];
 } Call;
 
 static bool complain(Call *call, const char *format, const char *what) {

@@ -10,6 +10,7 @@
 
 #include "daemon/config/folders_private.h"
 #include "physics/base/folders.h"
+#include "physics/base/known_names.h"
 #include "proto/default_endpoint.h"
 #include "proto/places.h"
 
@@ -104,10 +105,11 @@ SnCode sn_config_set(SnConfig *config, const char *name, const char *value, SnEr
     list->n += code == SN_OK;
     return code;
   }
-  char known[1500] = "";
-  for (int i = 0, n = 0; i < sn_config_count(); i++)
-    n += snprintf(known + n, sizeof known - (size_t)n, "%s%s", i ? ", " : "", table[i].name);
-  return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%s'; known are %s", name, known);
+  SnKnownNames known;
+  sn_known_begin(&known, name, 0);
+  for (int i = 0; i < sn_config_count(); i++) sn_known_add(&known, table[i].name);
+  return sn_fail(err, SN_ERR_ARGUMENT, "unknown setting '%.200s'; known are %s%s", name, sn_known_list(&known),
+                 sn_known_near(&known));
 }
 
 // Appends an entry "FOLDER" or "NAME=FOLDER" to a list.

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "physics/base/known_names.h"
 #include "proto/places.h"
 #include "proto/validate.h"
 
@@ -19,7 +20,7 @@ static const struct {
   const char *setting, *what, *ending[2];
 } kinds[] = {[SN_KIND_MODEL] = {"models", "model", {".xml", ".mjb"}}, [SN_KIND_TASK] = {"tasks", "task", {".yaml"}}};
 
-enum { NEAR_NAMES = 5 };  // that an error lists
+enum { MOST_NAMES = 600 };  // bytes of the names that an error lists
 
 bool sn_repository_is_name(const char *name) {
   size_t n = strlen(name);
@@ -131,39 +132,6 @@ void sn_names_free(SnNames *names) {
   *names = (SnNames){0};
 }
 
-// The last part of a name, without the folders above.
-static const char *last_part(const char *name) {
-  const char *slash = strrchr(name, '/');
-  return slash ? slash + 1 : name;
-}
-
-// How many letters must be changed, added or left out to make one of the other, capitals or not. Both are names.
-static int distance(const char *a, const char *b) {
-  int row[SN_WIRE_NAME + 2];
-  const int n = (int)strlen(b);
-  for (int j = 0; j <= n; j++) row[j] = j;
-  for (int i = 1; a[i - 1]; i++) {
-    int corner = row[0];
-    row[0] = i;
-    for (int j = 1; j <= n; j++) {
-      const int change = corner + (tolower((unsigned char)a[i - 1]) != tolower((unsigned char)b[j - 1]));
-      corner = row[j];
-      const int one = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-      row[j] = change < one ? change : one;
-    }
-  }
-  return row[n];
-}
-
-// How far `other` is from what somebody says who may mean it, by the last part of both; -1: too far, where more than a
-// third of the letters are wrong and neither stands in the other.
-static int nearness(const char *name, const char *other) {
-  const char *a = last_part(name), *b = last_part(other);
-  const int d = distance(a, b), n = (int)strlen(a);
-  const bool within = (n >= 3 && strcasestr(b, a)) || (strlen(b) >= 3 && strcasestr(a, b));
-  return within || d <= n / 3 ? d : -1;
-}
-
 // Appends to a text of that size; what does not fit is left out.
 static void append(char *text, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
 static void append(char *text, size_t size, const char *format, ...) {
@@ -174,40 +142,23 @@ static void append(char *text, size_t size, const char *format, ...) {
   va_end(args);
 }
 
-// The names that are near, the nearest first, as "; near: a, b", or "".
-static void list_near(const SnNames *names, const char *name, char *text, size_t size) {
-  int far[SN_REPOSITORY_NAMES];
-  for (int i = 0; i < names->n; i++) far[i] = nearness(name, names->name[i]);
-  *text = '\0';
-  for (int count = 0; count < NEAR_NAMES; count++) {
-    int best = -1;
-    for (int i = 0; i < names->n; i++)
-      if (far[i] >= 0 && (best < 0 || far[i] < far[best])) best = i;
-    if (best < 0) return;
-    append(text, size, "%s%s", count ? ", " : "; near: ", names->name[best]);
-    far[best] = -1;
-  }
-}
-
-// All names, as "; there are a, b", or "" where they are too many for a message.
-static void list_all(const SnNames *names, char *text, size_t size) {
-  for (int i = 0; i < names->n; i++) append(text, size, "%s%s", i ? ", " : "; there are ", names->name[i]);
-  if (strlen(text) + 1 == size) *text = '\0';
-}
-
 // Where it was looked for, and what is near.
 static SnCode not_found(const SnConfigList *folders, const char *name, SnKind kind, SnError *err) {
-  char where[2400] = "", near[600], prefix[SN_WIRE_NAME + 2], stem[SN_WIRE_NAME + 2];
+  char where[2400] = "", prefix[SN_WIRE_NAME + 2], stem[SN_WIRE_NAME + 2];
   for (int i = 0; i < folders->n; i++)
     append(where, sizeof where, "%s%s%s", i ? ", " : "", folders->item[i],
            access(split_entry(folders->item[i], prefix), R_OK | X_OK) == 0 ? "" : " (cannot be read)");
   SnNames names = sn_repository_list(folders, kind);
   sn_repository_stem(name, kind, stem, sizeof stem);
-  list_near(&names, stem, near, sizeof near);
-  if (kind == SN_KIND_TASK && !near[0]) list_all(&names, near, sizeof near);
+  SnKnownNames known;
+  sn_known_begin(&known, stem, MOST_NAMES);
+  for (int i = 0; i < names.n; i++) sn_known_add(&known, names.name[i]);
+  const char *near = sn_known_near(&known);
+  const bool list = kind == SN_KIND_TASK && !near[0] && names.n > 0;
   sn_names_free(&names);
-  return sn_fail(err, SN_ERR_NOT_FOUND, "no %s '%s' in %s%s; `sinewctl %s` lists all", kinds[kind].what, name,
-                 folders->n ? where : "any folder: none is configured", near, kinds[kind].setting);
+  return sn_fail(err, SN_ERR_NOT_FOUND, "no %s '%s' in %s%s%s; `sinewctl %s` lists all%s", kinds[kind].what, name,
+                 folders->n ? where : "any folder: none is configured", list ? "; there are " : "",
+                 list ? sn_known_list(&known) : "", kinds[kind].setting, near);
 }
 
 // As it stands, where it carries an ending, else with the first one.

@@ -89,7 +89,7 @@ static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSetti
 static SnCode check_term(const SnCost *cost, const Sinew__V1__TermSettings *t, SnError *err) {
   double weights[2];
   int k = sn_cost_find(cost, t->name);
-  if (k < 0 || k >= cost->nterm) return sn_fail(err, SN_ERR_NOT_FOUND, "the task has no term '%.80s'", t->name);
+  if (k < 0 || k >= cost->nterm) return sn_cost_no_term(cost, t->name, err);
   if (t->n_target > 0 && t->has_own_target_case && t->own_target)
     return sn_fail(err, SN_ERR_ARGUMENT, "'%.80s': target and own_target exclude each other", t->name);
   wanted_weights(cost, k, t, weights);

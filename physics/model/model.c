@@ -1,7 +1,11 @@
+#include "physics/base/known_names.h"
 #include "physics/model/model.h"
 #include "physics/model/model_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+enum { MODEL_NAMES = 200 };  // bytes of the names that a message lists
 
 void *sn_model_alloc(SnModel *m, size_t bytes) {
   const size_t rounded = (bytes + 63) / 64 * 64;
@@ -157,4 +161,15 @@ int sn_model_find(const SnModel *m, SnNameKind kind, const char *name) {
   for (int i = 0; i < count; ++i)
     if (name[0] && strcmp(sn_model_name(m, kind, i), name) == 0) return i;
   return -1;
+}
+
+const char *sn_model_no_name(const SnModel *m, SnNameKind kind, const char *name, char *text, size_t size) {
+  static const char *const kinds[] = {"body",     "joint",  "geom",     "site",    "tendon",
+                                      "actuator", "sensor", "keyframe", "equality"};
+  SnKnownNames known;
+  sn_known_begin(&known, name, MODEL_NAMES);
+  for (int i = 0; i < sn_model_count(m, kind); ++i) sn_known_add(&known, sn_model_name(m, kind, i));
+  snprintf(text, size, "the model has no %s '%.200s', it has %s%s", kinds[kind], name, sn_known_list(&known),
+           sn_known_near(&known));
+  return text;
 }

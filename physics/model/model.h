@@ -272,6 +272,9 @@ typedef enum SnNameKind {
 } SnNameKind;
 // Returns the index of the named object, or -1.
 int sn_model_find(const SnModel *m, SnNameKind kind, const char *name);
+// Writes "the model has no KIND 'NAME', it has A, B; did you mean 'A'?" into text[size], with names of that kind, and
+// returns text.
+const char *sn_model_no_name(const SnModel *m, SnNameKind kind, const char *name, char *text, size_t size);
 // Returns the name of object i, "" when it has none or i is out of range.
 const char *sn_model_name(const SnModel *m, SnNameKind kind, int i);
 // Returns the number of objects of a kind.

@@ -317,11 +317,15 @@ static int choice_index(const char *choices, const char *text) {
 
 static void read_choice(SnReader *r, const SnNode *node, const SnYamlField *f, int *out) {
   const int i = node->kind == SN_NODE_SCALAR ? choice_index(f->choices, node->text) : -1;
-  if (i >= 0)
+  SnKnownNames known;
+  if (i >= 0) {
     *out = i;
-  else
-    sn_issue(r->issues, node->place, "%s: '%s' is unknown, allowed is %s", f->name,
-             node->kind == SN_NODE_SCALAR ? node->text : kind_name(node), f->choices);
+    return;
+  }
+  sn_known_begin(&known, node->text, 0);
+  sn_known_add_choices(&known, f->choices);
+  sn_issue(r->issues, node->place, "%s: '%s' is unknown, allowed is %s%s", f->name,
+           node->kind == SN_NODE_SCALAR ? node->text : kind_name(node), f->choices, sn_known_near(&known));
 }
 
 static void read_numbers(SnReader *r, const SnNode *node, const SnYamlField *f, void *target) {
@@ -377,30 +381,34 @@ static const SnYamlField *find_field(const SnYamlField *field, int nfield, const
   return NULL;
 }
 
-// "a, b, c" of all field names.
-static const char *field_names(const SnYamlField *field, int nfield, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = 0;
-  for (int i = 0; i < nfield && used < size; ++i)
-    used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", field[i].name);
-  return text;
+void sn_yaml_unknown(SnIssues *issues, const SnNode *member, const char *what, SnKnownNames *known) {
+  sn_issue(issues, member->key_place, "%s: unknown field '%s', allowed is %s%s", what, member->key,
+           sn_known_list(known), sn_known_near(known));
+}
+
+// The names of all fields; `key`, which is none of them, may be NULL.
+static void field_names(const SnYamlField *field, int nfield, const char *key, SnKnownNames *known) {
+  sn_known_begin(known, key, 0);
+  for (int i = 0; i < nfield; ++i) sn_known_add(known, field[i].name);
 }
 
 void sn_yaml_fill(SnReader *r, const SnNode *map, const char *what, const SnYamlField *field, int nfield,
                   void *target) {
-  char names[400];
+  SnKnownNames known;
   if (map->kind != SN_NODE_MAP) {
-    sn_issue(r->issues, map->place, "%s: a map with the fields %s is wanted, this is %s", what,
-             field_names(field, nfield, names, sizeof names), kind_name(map));
+    field_names(field, nfield, NULL, &known);
+    sn_issue(r->issues, map->place, "%s: a map with the fields %s is wanted, this is %s", what, sn_known_list(&known),
+             kind_name(map));
     return;
   }
   for (const SnNode *c = map->first; c; c = c->next) {
     const SnYamlField *f = find_field(field, nfield, c->key);
-    if (f)
+    if (f) {
       read_field(r, c, f, target);
-    else
-      sn_issue(r->issues, c->key_place, "%s: unknown field '%s', allowed is %s", what, c->key,
-               field_names(field, nfield, names, sizeof names));
+    } else {
+      field_names(field, nfield, c->key, &known);
+      sn_yaml_unknown(r->issues, c, what, &known);
+    }
   }
   for (int i = 0; i < nfield; ++i)
     if (field[i].required && !sn_yaml_member(map, field[i].name))

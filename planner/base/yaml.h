@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "physics/base/known_names.h"
 #include "physics/base/status.h"
 #include "planner/base/arena.h"
 
@@ -102,6 +103,10 @@ typedef struct SnYamlField {
 // Fills a struct from a map. Unknown and missing fields are mistakes; the text lists the allowed names.
 void sn_yaml_fill(SnReader *reader, const SnNode *map, const char *what, const SnYamlField *field, int nfield,
                   void *target);
+
+// Adds the mistake that a map `what` has no field of the key of `member`. `known` was begun with that key, and has the
+// names that are allowed.
+void sn_yaml_unknown(SnIssues *issues, const SnNode *member, const char *what, SnKnownNames *known);
 
 // Reads a single value. Adds a mistake and returns the fallback when the node is something else.
 double sn_yaml_number(SnReader *reader, const SnNode *node, const char *what, double lo, double hi, double fallback);

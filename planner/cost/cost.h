@@ -101,6 +101,8 @@ SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err
 const char *sn_cost_name(const SnCost *cost, int i);
 // Returns the index of the term or measure of this name, or -1.
 int sn_cost_find(const SnCost *cost, const char *name);
+// Returns SN_ERR_NOT_FOUND; err says that no term has this name, which terms there are, and which may be meant.
+SnCode sn_cost_no_term(const SnCost *cost, const char *name, SnError *err);
 
 // Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none). Then steps it
 // under zero control for task->settle [s]. At last sets joint velocities, puts free bodies in place, and sets time and

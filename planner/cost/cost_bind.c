@@ -32,32 +32,16 @@ int sn_item_value_size(int type) { return type <= SN_ITEM_SENSOR_POINT ? 3 : (ty
 
 int sn_item_residual_size(int type) { return type <= SN_ITEM_SENSOR_QUAT ? 3 : 1; }
 
-// "a, b, c ... " of the first names of a kind, for messages.
-static const char *known_names(const SnModel *m, SnNameKind kind, char *text, size_t size) {
-  const int count = sn_model_count(m, kind);
-  size_t used = 0;
-  text[0] = 0;
-  for (int i = 0; i < count && used + 4 < size; ++i) {
-    const char *name = sn_model_name(m, kind, i);
-    if (name[0]) used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
-  }
-  if (used + 4 >= size) strcpy(text + size - 5, " ...");
-  return used ? text : "none";
-}
-
-static int find_name(Binder *b, SnPlace place, SnNameKind kind, const char *what, const char *name) {
+static int find_name(Binder *b, SnPlace place, SnNameKind kind, const char *name) {
+  char why[SN_KNOWN_LIST];
   const int id = sn_model_find(b->m, kind, name);
-  char names[200];
-  if (id < 0)
-    sn_issue(b->issues, place, "the model has no %s '%s', it has %s", what, name,
-             known_names(b->m, kind, names, sizeof names));
+  if (id < 0) sn_issue(b->issues, place, "%s", sn_model_no_name(b->m, kind, name, why, sizeof why));
   return id;
 }
 
 static int find_object(Binder *b, SnPlace place, SnObject object, const char *name) {
   static const SnNameKind kinds[] = {SN_NAME_SITE, SN_NAME_BODY, SN_NAME_GEOM};
-  static const char *const whats[] = {"site", "body", "geom"};
-  return find_name(b, place, kinds[object], whats[object], name);
+  return find_name(b, place, kinds[object], name);
 }
 
 // ---- elements: each visit function hands its items to an array, which may be full ----
@@ -197,7 +181,7 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
     if (list->n == 0) sn_issue(b->issues, e->place, "the model has no %s for 'all'", whats[e->quantity]);
   } else {
     for (int k = 0; k < e->nname; ++k) {
-      const int i = find_name(b, e->place, kinds[e->quantity], whats[e->quantity], e->name[k]);
+      const int i = find_name(b, e->place, kinds[e->quantity], e->name[k]);
       if (i >= 0) add_object(b, e, i, list);
     }
   }
@@ -372,7 +356,7 @@ static void bind_term(Binder *b, int i, TermItems *items) {
   list_items(b, &t->residual, &items->value);
   take_axes(b, &t->residual, t->residual.axis, t->residual.naxis, &items->value);
   if (t->target.kind == SN_TARGET_ELEMENT) list_target(b, t, &items->target);
-  if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, "body", t->target.frame);
+  if (t->target.frame) items->frame = find_name(b, t->target.place, SN_NAME_BODY, t->target.frame);
   for (int k = 0; k < items->value.n && k < items->value.capacity; ++k) {
     res += sn_item_residual_size(items->value.item[k].type);
     size += sn_item_value_size(items->value.item[k].type);
@@ -397,7 +381,7 @@ static void bind_all(Binder *b, TermItems *items, bool store) {
 static void check_joints(Binder *b, const SnNamedValue *value, int n) {
   const SnModel *m = b->m;
   for (int i = 0; i < n; ++i) {
-    const int j = find_name(b, value[i].place, SN_NAME_JNT, "joint", value[i].name);
+    const int j = find_name(b, value[i].place, SN_NAME_JNT, value[i].name);
     if (j >= 0 && m->jnt_type[j] != SN_JNT_HINGE && m->jnt_type[j] != SN_JNT_SLIDE)
       sn_issue(b->issues, value[i].place, "joint '%s' is no hinge or slide joint", value[i].name);
   }
@@ -411,17 +395,17 @@ static void check_names(Binder *b) {
     char *end = NULL;
     const long k = strtol(t->keyframe, &end, 10);
     const bool index = *end == 0 && k >= 0 && k < m->nkey;
-    if (!index) find_name(b, t->keyframe_place, SN_NAME_KEY, "keyframe", t->keyframe);
+    if (!index) find_name(b, t->keyframe_place, SN_NAME_KEY, t->keyframe);
   }
   const SnNamedValue *const lists[] = {t->joint, t->perturb, t->velocity};
   const int counts[] = {t->njoint, t->nperturb, t->nvelocity};
   for (int i = 0; i < 3; ++i) check_joints(b, lists[i], counts[i]);
   for (int i = 0; i < t->nbody; ++i) {
-    const int body = find_name(b, t->body[i].place, SN_NAME_BODY, "body", t->body[i].name);
+    const int body = find_name(b, t->body[i].place, SN_NAME_BODY, t->body[i].name);
     if (body >= 0 && (m->body_jntnum[body] != 1 || m->jnt_type[m->body_jntadr[body]] != SN_JNT_FREE))
       sn_issue(b->issues, t->body[i].place, "body '%s' has no free joint", t->body[i].name);
   }
-  for (int i = 0; i < t->nplan; ++i) find_name(b, t->plan[i].place, SN_NAME_ACTUATOR, "actuator", t->plan[i].name);
+  for (int i = 0; i < t->nplan; ++i) find_name(b, t->plan[i].place, SN_NAME_ACTUATOR, t->plan[i].name);
 }
 
 static void *take(SnArena *arena, size_t size, int n) { return sn_arena_alloc(arena, size * (size_t)(n + 1)); }
@@ -578,4 +562,9 @@ int sn_cost_find(const SnCost *cost, const char *name) {
   for (int i = 0; i < cost->nall; ++i)
     if (strcmp(sn_cost_name(cost, i), name) == 0) return i;
   return -1;
+}
+
+SnCode sn_cost_no_term(const SnCost *cost, const char *name, SnError *err) {
+  char why[SN_KNOWN_LIST];
+  return sn_fail(err, SN_ERR_NOT_FOUND, "%s", sn_task_no_term(cost->owner->task, name, why, sizeof why));
 }

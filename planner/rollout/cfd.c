@@ -29,13 +29,15 @@ unsigned char *sn_cfd_pairs_of(const SnModel *m, const int *body, int n, SnError
 
 unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) {
   int *body = calloc((size_t)task->ncfd_body + 1, sizeof *body);
+  char why[SN_KNOWN_LIST];
   SnIssues issues;
   sn_issues_begin(&issues, task->file, err);
   if (!body) sn_issue(&issues, (SnPlace){0}, "out of memory");
   for (int k = 0; body && k < task->ncfd_body; ++k) {
     const SnNamedPlace *name = &task->cfd_body[k];
     body[k] = sn_model_find(m, SN_NAME_BODY, name->name);
-    if (body[k] < 0) sn_issue(&issues, name->place, "cfd_bodies: the model has no body '%s'", name->name);
+    if (body[k] < 0)
+      sn_issue(&issues, name->place, "cfd_bodies: %s", sn_model_no_name(m, SN_NAME_BODY, name->name, why, sizeof why));
   }
   unsigned char *pair =
       sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK ? sn_cfd_pairs_of(m, body, task->ncfd_body, err) : NULL;

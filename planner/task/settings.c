@@ -44,6 +44,17 @@ int sn_settings_find(const char *name) {
   return -1;
 }
 
+void sn_settings_known(const char *wanted, SnKnownNames *known) {
+  sn_known_begin(known, wanted, 0);
+  for (int i = 0; i < SETTING_COUNT; ++i) sn_known_add(known, setting_rows[i].info.name);
+}
+
+SnCode sn_settings_missing(const char *name, SnError *err) {
+  SnKnownNames known;
+  sn_settings_known(name, &known);
+  return sn_fail(err, SN_ERR_NOT_FOUND, "there is no setting '%.64s'%s", name, sn_known_near(&known));
+}
+
 // The value of a text.
 static char *text_of(SnSettings *s, int i) { return (char *)s + setting_rows[i].offset; }
 static const char *read_text(const SnSettings *s, int i) { return (const char *)s + setting_rows[i].offset; }
@@ -149,10 +160,15 @@ SnCode sn_settings_set_name(SnSettings *s, int i, const char *value, SnError *er
   if (info->type != SN_SETTING_TYPE_CHOICE)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: a number is wanted, not '%s'", info->name, value);
   const int k = sn_settings_choice_index(i, value);
-  if (k < 0)
-    return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is unknown, allowed is %s", info->name, value, info->choices);
-  store(s, i, k);
-  return SN_OK;
+  if (k >= 0) {
+    store(s, i, k);
+    return SN_OK;
+  }
+  SnKnownNames known;
+  sn_known_begin(&known, value, 0);
+  sn_known_add_choices(&known, info->choices);
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s: '%s' is unknown, allowed is %s%s", info->name, value, info->choices,
+                 sn_known_near(&known));
 }
 
 SnCode sn_settings_assign(SnSettings *s, const char *assignment, SnError *err) {
@@ -161,7 +177,7 @@ SnCode sn_settings_assign(SnSettings *s, const char *assignment, SnError *err) {
   if (assignment[n] != '=') return sn_fail(err, SN_ERR_ARGUMENT, "setting '%.64s': expected name=value", assignment);
   snprintf(name, sizeof name, "%.*s", n < sizeof name ? (int)n : (int)sizeof name, assignment);
   const int i = n < sizeof name ? sn_settings_find(name) : -1;
-  if (i < 0) return sn_fail(err, SN_ERR_NOT_FOUND, "there is no setting '%s'", name);
+  if (i < 0) return sn_settings_missing(name, err);
   const char *text = assignment + n + 1;
   if (is_text(i) || setting_rows[i].info.choices) return sn_settings_set_name(s, i, text, err);
   char *end;

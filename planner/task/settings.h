@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "physics/base/known_names.h"
 #include "physics/base/status.h"
 
 // Numbers the values of the setting `planner`, in the order of its row.
@@ -77,6 +78,10 @@ const SnSettingInfo *sn_settings_info(int i);
 
 // Returns the row of the setting of this name, or -1.
 int sn_settings_find(const char *name);
+// Begins `known` with the names of all settings, of which `wanted` is none.
+void sn_settings_known(const char *wanted, SnKnownNames *known);
+// Returns SN_ERR_NOT_FOUND; err says that there is no such setting, and which one may be meant.
+SnCode sn_settings_missing(const char *name, SnError *err);
 
 // Returns the value of setting i as a number; a choice as its index; 0 of a text.
 double sn_settings_get(const SnSettings *s, int i);

@@ -102,14 +102,13 @@ static void read_measures(SnReader *r, const SnNode *node, void *target) {
   read_terms(r, node, true, &t->measure, &t->nmeasure);
 }
 
-// "a, b, c" of the terms, for messages.
-static const char *term_names(const SnTask *task, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (int k = 0; k < task->nterm && used + 4 < size; ++k)
-    if (task->term[k].name)
-      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", task->term[k].name);
-  return used ? text : "none";
+const char *sn_task_no_term(const SnTask *task, const char *name, char *text, size_t size) {
+  SnKnownNames known;
+  sn_known_begin(&known, name, SN_TASK_NAMES);
+  for (int k = 0; k < task->nterm; ++k)
+    if (task->term[k].name) sn_known_add(&known, task->term[k].name);
+  snprintf(text, size, "the task has no term '%.80s', it has %s%s", name, sn_known_list(&known), sn_known_near(&known));
+  return text;
 }
 
 // Measures that look at what a term looks at take its residual and target, and unless they say so themselves the side
@@ -118,7 +117,6 @@ static void link_measures(SnReader *r, SnTask *task) {
   for (int i = 0; i < task->nmeasure; ++i) {
     SnTerm *measure = &task->measure[i];
     if (!measure->term) continue;
-    char names[300];
     const SnTerm *term = NULL;
     for (int k = 0; k < task->nterm; ++k)
       if (task->term[k].name && strcmp(task->term[k].name, measure->term) == 0) term = &task->term[k];
@@ -131,8 +129,8 @@ static void link_measures(SnReader *r, SnTask *task) {
         measure->each = term->each;
       }
     } else {
-      sn_issue(r->issues, measure->place, "measure: the task has no term '%s', it has %s", measure->term,
-               term_names(task, names, sizeof names));
+      char why[SN_KNOWN_LIST];
+      sn_issue(r->issues, measure->place, "measure: %s", sn_task_no_term(task, measure->term, why, sizeof why));
     }
   }
 }
@@ -374,12 +372,9 @@ static void read_settings(SnReader *r, const SnNode *node, void *target) {
     SnError err;
     SnCode code = SN_OK;
     if (i < 0) {
-      char names[1600] = "";
-      for (int k = 0; k < sn_settings_count(); ++k) {
-        const size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", k ? ", " : "", sn_settings_info(k)->name);
-      }
-      sn_issue(r->issues, c->key_place, "settings: unknown field '%s', allowed is %s", c->key, names);
+      SnKnownNames known;
+      sn_settings_known(c->key, &known);
+      sn_yaml_unknown(r->issues, c, "settings", &known);
     } else if (sn_settings_info(i)->type == SN_SETTING_TYPE_TEXT) {
       read_text_setting(r, c, s, i);
     } else if (sn_settings_info(i)->type == SN_SETTING_TYPE_CHOICE) {

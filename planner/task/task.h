@@ -211,6 +211,9 @@ SnTask *sn_task_load(const char *file, SnError *err);
 SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *err);
 void sn_task_free(SnTask *task);
 
+// Writes "the task has no term 'NAME', it has A, B; did you mean 'A'?" into text[size], and returns text.
+const char *sn_task_no_term(const SnTask *task, const char *name, char *text, size_t size);
+
 // Returns a failure to get the task's model. `why` is told with the place in the file where the model stands.
 SnCode sn_task_model_fault(const SnTask *task, SnCode code, const char *why, SnError *err);
 

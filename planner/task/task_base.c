@@ -80,6 +80,18 @@ static bool complete(SnNode *entry, SnNode *base, SnArena *arena) {
   return true;
 }
 
+// Adds an issue where ~ shall take away what the list has not.
+static void no_entry(const SnNode *list, const SnNode *entry, const char *what, SnIssues *issues) {
+  SnKnownNames known;
+  sn_known_begin(&known, entry->key, SN_TASK_NAMES);
+  for (const SnNode *c = list->first; c; c = c->next) {
+    const SnNode *name = c->kind == SN_NODE_MAP ? sn_yaml_member(c, "name") : NULL;
+    if (name && name->kind == SN_NODE_SCALAR) sn_known_add(&known, name->text);
+  }
+  sn_issue(issues, entry->key_place, "%s: there is no '%.60s' that ~ could take away%s", what, entry->key,
+           sn_known_near(&known));
+}
+
 // Puts an entry that was given by name into the list of the base.
 static void put_entry(SnNode *list, SnNode *entry, const char *what, SnArena *arena, SnIssues *issues) {
   SnNode **at = link_of(list, entry->key), *base = *at;
@@ -88,7 +100,7 @@ static void put_entry(SnNode *list, SnNode *entry, const char *what, SnArena *ar
     *at = base->next;
     --list->n;
   } else if (is_null(entry)) {
-    sn_issue(issues, entry->key_place, "%s: there is no '%.60s' that ~ could take away", what, entry->key);
+    no_entry(list, entry, what, issues);
   } else if (entry->kind != SN_NODE_MAP || name) {
     sn_issue(issues, name ? name->key_place : entry->place, "%s: '%.60s': %s", what, entry->key,
              name ? "its name stands before it" : "a map of its fields is wanted, or ~ to take it away");

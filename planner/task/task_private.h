@@ -5,6 +5,8 @@
 
 #include "planner/task/task.h"
 
+enum { SN_TASK_NAMES = 300 };  // bytes of the names of terms or variables that a message lists
+
 // task_base.c: reads text[size] of the file issues->file into a tree: with what it begins from, variables in their
 // places, terms as a list. Returns NULL when a mistake was added. *changed says whether the text says less than the
 // tree. Names of files live in `names`.

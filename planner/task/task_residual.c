@@ -21,7 +21,11 @@ static void read_object(SnReader *r, const SnNode *node, const char *what, SnObj
         if (text) *name = sn_arena_text(r->arena, text, strlen(text));
         return;
       }
-  sn_issue(r->issues, node->place, "%s: a map with one of %s is wanted, as {site: NAME}", what, object_choices);
+  SnKnownNames known;
+  sn_known_begin(&known, node->kind == SN_NODE_MAP && node->n == 1 ? node->first->key : NULL, 0);
+  for (int k = 0; k < 3; ++k) sn_known_add(&known, kinds[k]);
+  sn_issue(r->issues, node->place, "%s: a map with one of %s is wanted, as {site: NAME}%s", what, object_choices,
+           sn_known_near(&known));
 }
 
 static bool element_names(SnReader *r, SnElement *e, int n) {
@@ -137,22 +141,29 @@ static int quantity_index(const char *key) {
   return -1;
 }
 
+static void add_quantities(SnKnownNames *known) {
+  for (int q = 0; q < COUNT(quantity_keys); ++q) sn_known_add(known, quantity_keys[q]);
+}
+
 void sn_task_read_residual(SnReader *r, const SnNode *node, void *target) {
   SnElement *e = target;
   e->place = node->place;
-  const SnNode *quantity = NULL, *axis = NULL;
-  int others = 0;
+  const SnNode *quantity = NULL, *axis = NULL, *other = NULL;
   for (const SnNode *c = node->kind == SN_NODE_MAP ? node->first : NULL; c; c = c->next) {
     if (strcmp(c->key, "axis") == 0)
       axis = c;
     else if (!quantity && quantity_index(c->key) >= 0)
       quantity = c;
     else
-      ++others;
+      other = c;
   }
-  if (!quantity || others > 0) {
-    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted, and axis where one component counts",
-             quantity_choices);
+  if (!quantity || other) {
+    SnKnownNames known;
+    sn_known_begin(&known, other && quantity_index(other->key) < 0 ? other->key : NULL, 0);
+    add_quantities(&known);
+    sn_known_add(&known, "axis");
+    sn_issue(r->issues, node->place, "residual: a map with one of %s is wanted, and axis where one component counts%s",
+             quantity_choices, sn_known_near(&known));
     return;
   }
   e->quantity = (SnQuantity)quantity_index(quantity->key);
@@ -305,9 +316,11 @@ static int read_target_member(SnReader *r, const SnNode *c, SnTarget *t) {
   } else if (strcmp(c->key, "axis") == 0) {
     return 0;  // read when the quantity is known
   } else {
-    sn_issue(r->issues, c->key_place,
-             "target: unknown field '%s', allowed is value, sinusoid, keyframes, frame, at, axis, %s", c->key,
-             quantity_choices);
+    SnKnownNames known;
+    sn_known_begin(&known, c->key, 0);
+    sn_known_add_choices(&known, "value|sinusoid|keyframes|frame|at|axis");
+    add_quantities(&known);
+    sn_yaml_unknown(r->issues, c, "target", &known);
     return 0;
   }
   return 1;

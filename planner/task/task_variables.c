@@ -2,7 +2,6 @@
 // list of these, and refers to no other variable; so the tree that comes out has a bounded size. What has been put in
 // place keeps the place of its definition, for messages: there it can be changed.
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "planner/task/task_private.h"
@@ -28,26 +27,24 @@ static void check_variable(const SnNode *v, SnIssues *issues) {
   if (!fits) sn_issue(issues, v->place, "variables: '%.60s': a number, a text or a list of these is wanted", v->key);
 }
 
-// "a, b, c" of the variables, for messages.
-static const char *names_of(const SnNode *variables, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (const SnNode *v = variables ? variables->first : NULL; v && used + 4 < size; v = v->next)
-    used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", v->key);
-  return used ? text : "none";
+// Adds an issue where a node refers to a variable that there is not.
+static void no_variable(const SnNode *node, const SnNode *variables, SnIssues *issues) {
+  SnKnownNames known;
+  sn_known_begin(&known, reference(node), SN_TASK_NAMES);
+  for (const SnNode *v = variables ? variables->first : NULL; v; v = v->next) sn_known_add(&known, v->key);
+  sn_issue(issues, node->place, "there is no variable '%.60s', there is %s%s", reference(node), sn_known_list(&known),
+           sn_known_near(&known));
 }
 
 // Puts variables into what is below a node, and counts how often each is used. `times` has one entry a variable.
 static void put_into(SnNode *node, const SnNode *variables, int *times, SnIssues *issues) {
-  char names[300];
   for (SnNode *c = node->first; c; c = c->next) {
     const char *name = reference(c);
     const SnNode *v = name && variables ? variables->first : NULL;
     int k = 0;
     for (; v && strcmp(v->key, name) != 0; v = v->next) ++k;
     if (name && !v) {
-      sn_issue(issues, c->place, "there is no variable '%.60s', there is %s", name,
-               names_of(variables, names, sizeof names));
+      no_variable(c, variables, issues);
     } else if (v) {
       ++times[k];
       c->kind = v->kind;

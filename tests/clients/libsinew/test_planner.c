@@ -328,6 +328,7 @@ static void test_settings_refused(void **state) {
   } wrong[] = {{NULL, SINEW_ERR_ARGUMENT, "assignment is NULL"},
                {"adam_rate", SINEW_ERR_ARGUMENT, "name=value"},
                {"nothing=1", SINEW_ERR_NOT_FOUND, "there is no setting 'nothing'"},
+               {"adam_rat=1", SINEW_ERR_NOT_FOUND, "there is no setting 'adam_rat'; did you mean 'adam_rate'"},
                {"adam_rate=-1", SINEW_ERR_ARGUMENT, "adam_rate: -1"},
                {"adam_rate=nan", SINEW_ERR_ARGUMENT, "adam_rate"},
                {"noise=blue", SINEW_ERR_ARGUMENT, "white|pink|brown"},
@@ -337,11 +338,12 @@ static void test_settings_refused(void **state) {
   char text[64];
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
     test_refused(sinew_planner_set(p, wrong[i].assignment, &err), &err, wrong[i].status, wrong[i].word);
-  test_refused(sinew_planner_get(p, "nothing", text, sizeof text, &err), &err, SINEW_ERR_NOT_FOUND, "nothing");
+  test_refused(sinew_planner_get(p, "nois", text, sizeof text, &err), &err, SINEW_ERR_NOT_FOUND,
+               "there is no setting 'nois'; did you mean 'noise'");
   test_refused(sinew_planner_get(p, "noise", text, 4, &err), &err, SINEW_ERR_ARGUMENT, "size: 4");
   test_refused(sinew_planner_get(p, NULL, text, 4, &err), &err, SINEW_ERR_ARGUMENT, "name is NULL");
   test_refused(sinew_planner_get(p, "noise", NULL, 4, &err), &err, SINEW_ERR_ARGUMENT, "text is NULL");
-  test_refused(sinew_planner_set_weight(p, "nothing", 1, 1, &err), &err, SINEW_ERR_NOT_FOUND, "nothing");
+  test_refused(sinew_planner_set_weight(p, "reech", 1, 1, &err), &err, SINEW_ERR_NOT_FOUND, "did you mean 'reach'?");
   test_refused(sinew_planner_set_weight(p, "reach", (double)NAN, 1, &err), &err, SINEW_ERR_ARGUMENT, "reach");
   test_refused(sinew_planner_set_weight(p, NULL, 1, 1, &err), &err, SINEW_ERR_ARGUMENT, "term is NULL");
   test_refused(sinew_planner_set_target(p, NULL, NULL, 0, &err), &err, SINEW_ERR_ARGUMENT, "term is NULL");

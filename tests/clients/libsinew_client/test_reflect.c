@@ -107,7 +107,7 @@ static void test_misfits(void **state) {
   const struct {
     const char *json, *said;
   } misfit[] = {
-      {"{\"sesion\":1}", "unknown field 'sesion'; there are: session state"},
+      {"{\"sesion\":1}", "unknown field 'sesion'; there are session, state"},
       {"{\"session\":-1}", "session: expected a whole number"},
       {"{\"session\":1.5}", "session: expected a whole number"},
       {"{\"session\":1e30}", "session: expected a whole number from 0 to 2^53"},

@@ -106,7 +106,7 @@ static void test_open_fails_half_way(void **state) {
   const char *const settings[] = {"candidats=3", NULL};
   def.settings = settings;
   assert_null(sinew_session_open(client, &def, &err));
-  expect_error(SINEW_ERR_ARGUMENT, "unknown field 'candidats'");
+  expect_error(SINEW_ERR_ARGUMENT, "; did you mean 'candidates'?");
   stop_thread();
   assert_int_equal(fake.opens, 1);
   assert_int_equal(fake.closes, 1);

@@ -250,7 +250,7 @@ def test_tune(client: sinew.Client) -> None:
         whole = session.get_config()
         assert "adam_rate" in {row.name for row in whole.table}
         assert session.get_config(2).planner["adam_rate"] == 0.03
-        with pytest.raises(errors.ArgumentError, match="unknown setting 'adam_rat'"):
+        with pytest.raises(errors.ArgumentError, match=r"unknown setting 'adam_rat'; .*; did you mean 'adam_rate'"):
             session.tune(adam_rat=1)
         with pytest.raises(errors.ArgumentError, match="adam_rate is 'fast'"):
             session.tune(adam_rate="fast")
@@ -371,7 +371,7 @@ def test_wrong_calls(client: sinew.Client) -> None:
     with pytest.raises(errors.RefusedError, match="nowhere") as refused:
         client.open("nowhere")
     assert refused.value.code == "NOT_FOUND"
-    with pytest.raises(errors.ArgumentError, match=r"'candidats' is unknown; known are .*candidates"):
+    with pytest.raises(errors.ArgumentError, match=r"'candidats' is unknown; known are .*; did you mean 'candidates'"):
         client.open("arm_reach", settings={"candidats": 3})
     with pytest.raises(errors.ArgumentError, match="seed is -1"):
         client.open("arm_reach", seed=-1)

@@ -65,8 +65,10 @@ check 'r["session"] > 0' open billiard
 other=$(python3 -c "import json; print(json.load(open('$work/out'))['session'])")
 check '"the impedance jumps by 0.49" in r["warning"]' tune "$other" cfd=cfd cfd_touch=0.5
 refused 'candidates: expected a whole number' tune "$session" candidates=8x
-refused "unknown field 'candidats'" tune "$session" candidats=8
+refused "; did you mean 'candidates'?" tune "$session" candidats=8
 refused "no term 'nosuch'" tune "$session" nosuch.weight=1
+refused "no term 'reech', it has reach, speed, effort, smooth; did you mean 'reach'?" tune "$session" reech.weight=1
+refused "did you mean 'arm_reach'?" open arm_reech
 refused 'in use' unload arm_reach
 refused 'no version 9; versions 1 to 4 are kept' revert "$session" 9
 refused 'no version 9' --version 9 config "$session"

@@ -68,6 +68,7 @@ static void test_file(void **state) {
 static void test_mistakes_name_the_place(void **state) {
   (void)state;
   expect_mistake("sessions: 7\nsesions: 8\n", ":2:10:", "unknown setting 'sesions'; known are endpoint, tcp");
+  expect_mistake("sesions: 8\n", ":1:10:", "; did you mean 'sessions'?");
   expect_mistake("sessions: 0\n", ":1:11:", "a whole number from 1 to 1024");
   expect_mistake("sessions: 1.5\n", ":1:11:", "'1.5'");
   expect_mistake("sessions: many\n", ":1:11:", "'many'");

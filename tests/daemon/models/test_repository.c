@@ -110,18 +110,18 @@ static void test_not_found_says_where_and_what_is_near(void **state) {
   snprintf(three.item[2], sizeof three.item[2], "far=%s/nowhere", root);
   static const struct {
     const char *name, *near;
-  } cases[] = {{"leff", "; near: hand/left"},
-               {"ARM2", "; near: arm"},
-               {"leg2", "; near: leg"},
-               {"hand/lefd", "; near: hand/left"},
-               {"elbow/left", "; near: hand/left"},
+  } cases[] = {{"leff", "; did you mean 'hand/left'?"},
+               {"ARM2", "; did you mean 'arm'?"},
+               {"leg2", "; did you mean 'leg'?"},
+               {"hand/lefd", "; did you mean 'hand/left'?"},
+               {"elbow/left", "; did you mean 'hand/left'?"},
                {"xyz", ""}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     err = (SnError){0};
     assert_int_equal(sn_repository_find(&three, cases[i].name, SN_KIND_MODEL, path, sizeof path, &err),
                      SN_ERR_NOT_FOUND);
     snprintf(expected, sizeof expected,
-             "no model '%s' in %s/one, %s/two, far=%s/nowhere (cannot be read)%s; `sinewctl models` lists all",
+             "no model '%s' in %s/one, %s/two, far=%s/nowhere (cannot be read); `sinewctl models` lists all%s",
              cases[i].name, root, root, root, cases[i].near);
     assert_string_equal(err.text, expected);
   }
@@ -147,7 +147,7 @@ static void test_compiled_models(void **state) {
   snprintf(expected, sizeof expected, "%s/two/leg.xml", root);
   assert_string_equal(path, expected);
   assert_int_equal(find("foot", path, &err), SN_ERR_NOT_FOUND);
-  assert_non_null(strstr(err.text, "; near: foot.mjb;"));
+  assert_non_null(strstr(err.text, "; did you mean 'foot.mjb'?"));
   sn_repository_stem("leg.mjb", SN_KIND_MODEL, stem, sizeof stem);
   assert_string_equal(stem, "leg.mjb");
   sn_repository_stem("leg.xml", SN_KIND_MODEL, stem, sizeof stem);

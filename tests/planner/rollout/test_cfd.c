@@ -122,13 +122,15 @@ static void named_bodies(void **state) {
   }
   SnError err = {0};
   static const char text[] =
-      "description: d\nmodel: m\ncfd_bodies: nobody\nterms:\n  - {name: a, residual: {control: all}}\n";
+      "description: d\nmodel: m\ncfd_bodies: ridr\nterms:\n  - {name: a, residual: {control: all}}\n";
   SnTask *task = sn_task_parse(text, sizeof text - 1, "bad.yaml", &err);
   assert_non_null(task);
   SnOracle o;
   sn_oracle_load_string(&o, kScene);
   assert_null(sn_cfd_pairs(task, o.m, &err));
-  assert_string_equal(err.text, "bad.yaml:3:13: cfd_bodies: the model has no body 'nobody'");
+  assert_string_equal(err.text,
+                      "bad.yaml:3:13: cfd_bodies: the model has no body 'ridr', it has world, pusher, ball, rider, "
+                      "other; did you mean 'rider'?");
   sn_oracle_free(&o);
   sn_task_free(task);
 }

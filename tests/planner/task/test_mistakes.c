@@ -10,7 +10,8 @@ static const char *const xml =
     "</body><body name='cube'><freejoint name='free'/><geom size='.1'/></body></worldbody>"
     "<actuator><motor name='motor' joint='hinge'/></actuator>"
     "<sensor><touch name='skin' site='tip'/><rangefinder name='eye' site='tip'/><framepos name='where' objtype='site' "
-    "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/></sensor></mujoco>";
+    "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/></sensor><keyframe><key name='home' "
+    "ctrl='1'/></keyframe></mujoco>";
 
 static SnOracle o;
 
@@ -39,7 +40,8 @@ static int teardown(void **state) {
 static const char *const rows[][2] = {
     {TERM("residual: {sensor: skin}"), "tasks/my.yaml:3:25: sensor 'skin' is of the type touch, " SENSORS},
     {TERM("residual: {sensor: skim}, weights: [1, 2, 3], target: [1, 2, 3]"),
-     "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast"},
+     "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast; did you mean "
+     "'skin'?"},
     {TERM("residual: {sensor: [where, fast], axis: z}"),
      "tasks/my.yaml:3:34: sensor: the name of one sensor is wanted, several need a term each"},
     {TERM("residual: {sensor: fast}, target: {position: {site: tip}}"),
@@ -66,13 +68,52 @@ static const char *const rows[][2] = {
      "where one component counts"},
     {TERM("residual: {control: all}, weigth: 2"),
      "tasks/my.yaml:3:41: term: unknown field 'weigth', allowed is name, residual, target, norm, side, weights, width, "
-     "weight, terminal, gate"},
+     "weight, terminal, gate; did you mean 'weight' or 'weights' or 'width'?"},
     {TERM("residual: {control: all}, weight: '2'"), "tasks/my.yaml:3:49: weight: '2' is not a finite number"},
     {TERM("residual: {control: all}, terminal: 1"),
      "tasks/my.yaml:3:5: terminal: term 'a' depends on the control, and none acts at the end of the horizon"},
     {TERM(POSITION ", axis: z"),
      "tasks/my.yaml:3:50: term: unknown field 'axis', allowed is name, residual, target, norm, side, weights, width, "
      "weight, terminal, gate"},
+    {TERM("residual: {postion: {site: tip}}"),
+     "tasks/my.yaml:3:25: residual: a map with one of position, orientation, velocity, angular_velocity, distance, "
+     "joint_position, joint_velocity, activation, control, control_rate, tendon_length, sensor is wanted, and axis "
+     "where one component counts; did you mean 'position'?"},
+    {TERM("residual: {position: {bdoy: cube}}"),
+     "tasks/my.yaml:3:36: position: a map with one of site, body, geom is wanted, as {site: NAME}; did you mean "
+     "'body'?"},
+    {TERM("residual: {position: {body: cub}}, target: {position: {site: Tip}}"),
+     "tasks/my.yaml:3:25: the model has no body 'cub', it has world, arm, cube; did you mean 'cube'?\n"
+     "tasks/my.yaml:3:59: the model has no site 'Tip', it has tip; did you mean 'tip'?"},
+    {TERM("residual: {joint_position: hinge}, target: {sinusiod: {center: 0, amplitude: 1, period: 1}}"),
+     "tasks/my.yaml:3:59: target: unknown field 'sinusiod', allowed is value, sinusoid, keyframes, frame, at, axis, "
+     "position, orientation, velocity, angular_velocity, distance, joint_position, joint_velocity, activation, "
+     "control, "
+     "control_rate, tendon_length, sensor; did you mean 'sinusoid'?"},
+    {TERM("residual: {joint_position: hing}"),
+     "tasks/my.yaml:3:25: the model has no joint 'hing', it has hinge, free; did you mean 'hinge'?"},
+    {TERM(POSITION ", target: {sinusoid: {center: [0, 0, 0], amplitud: [1, 0, 0], period: 1}}"),
+     "tasks/my.yaml:3:89: sinusoid: unknown field 'amplitud', allowed is center, amplitude, phase, period; did you "
+     "mean "
+     "'amplitude'?\ntasks/my.yaml:3:69: sinusoid: field 'amplitude' is missing"},
+    {TERM(POSITION ", norm: euclidian"),
+     "tasks/my.yaml:3:56: norm: 'euclidian' is unknown, allowed is squared|euclidean|smooth_abs; did you mean "
+     "'euclidean'?"},
+    {TERM(POSITION ", side: abov"),
+     "tasks/my.yaml:3:56: side: 'abov' is unknown, allowed is both|above|below; did you mean 'above'?"},
+    {AFTER("initial: {joints: {hinges: 1}, bodies: {cubes: {position: [0, 0, 1]}}}\nplan: {moter: 0.5}"),
+     "tasks/my.yaml:3:20: the model has no joint 'hinges', it has hinge, free; did you mean 'hinge'?\n"
+     "tasks/my.yaml:3:41: the model has no body 'cubes', it has world, arm, cube; did you mean 'cube'?\n"
+     "tasks/my.yaml:4:8: the model has no actuator 'moter', it has motor; did you mean 'motor'?"},
+    {AFTER("initial: {keyframe: hom}"),
+     "tasks/my.yaml:3:21: the model has no keyframe 'hom', it has home; did you mean 'home'?"},
+    {"model: m.xml\nterms: [{name: grasp, residual: {control: all}}]\nsuccess: [{name: there, term: grap, below: 1}]\n",
+     "tasks/my.yaml:3:11: measure: the task has no term 'grap', it has grasp; did you mean 'grasp'?"},
+    {"model: m.xml\nterms: {grasp: {residual: {control: all}}, grap: ~}\n",
+     "tasks/my.yaml:2:44: terms: there is no 'grap' that ~ could take away; did you mean 'grasp'?"},
+    {AFTER("variables: {high: 1}\nplan: $hihg"),
+     "tasks/my.yaml:4:7: there is no variable 'hihg', there is high; did you mean 'high'?\n"
+     "tasks/my.yaml:3:13: variables: 'high' is not used; write $high for a value"},
     {"terms: [{name: a, residual: {control: all}}]\n", "tasks/my.yaml:1:1: task: field 'model' is missing"},
     {"base: none\n", "tasks/my.yaml:1:7: base: tasks/none.yaml: No such file or directory"},
     {AFTER("settings: {horizon: 64.5}"),
@@ -84,9 +125,10 @@ static const char *const rows[][2] = {
      "ilqg_iterations, ilqg_regularization, ilqg_alphas, lbfgs_iterations, lbfgs_memory, lbfgs_trials, lbfgs_first, "
      "lbfgs_longest, mppi_temperature, mppi_relative, cem_elites, cem_keep, cem_least, hybrid_refined, "
      "hybrid_gradients, gradient, contact_gradient, tail, shift, max_velocity, cfd, cfd_far, cfd_touch, cfd_reach, "
-     "cfd_midpoint, cfd_power, cfd_softplus, cfd_friction"},
+     "cfd_midpoint, cfd_power, cfd_softplus, cfd_friction; did you mean 'planner'?"},
     {AFTER("settings: {planner: adams}"),
-     "tasks/my.yaml:3:21: planner: 'adams' is unknown, allowed is sampling|adam|ilqg|lbfgs|mppi|cem|hybrid"},
+     "tasks/my.yaml:3:21: planner: 'adams' is unknown, allowed is sampling|adam|ilqg|lbfgs|mppi|cem|hybrid; did "
+     "you mean 'adam'?"},
     {AFTER("initial: {bodies: {arm: {position: [0, 0, 1]}}}"), "tasks/my.yaml:3:20: body 'arm' has no free joint"},
     {AFTER("initial: {bodies: {cube: {position: [0, 1]}}}"), "tasks/my.yaml:3:26: position: 2 numbers, 3 are wanted"},
     {AFTER("options: {timestep: 5 ms}"), "tasks/my.yaml:3:21: timestep: '5 ms' is not a finite number"},

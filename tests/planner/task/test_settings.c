@@ -77,6 +77,10 @@ static void assignments(void **state) {
   }
   assert_int_equal(sn_settings_assign(&s, "nothing=1", &err), SN_ERR_NOT_FOUND);
   assert_string_equal(err.text, "there is no setting 'nothing'");
+  assert_int_equal(sn_settings_assign(&s, "horizn=1", &err), SN_ERR_NOT_FOUND);
+  assert_string_equal(err.text, "there is no setting 'horizn'; did you mean 'horizon'?");
+  assert_int_equal(sn_settings_assign(&s, "noise=pinks", &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "noise: 'pinks' is unknown, allowed is white|pink|brown; did you mean 'pink'?");
   for (int i = 0; i < sn_settings_count(); ++i) {
     snprintf(line, sizeof line, "%s=%s", sn_settings_info(i)->name, sn_settings_text(&s, i, text, sizeof text));
     assert_int_equal(assign(&again, line), SN_OK);

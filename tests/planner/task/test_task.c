@@ -403,6 +403,7 @@ static void wrong_bases(void **state) {
   assert_null(load("fist"));
   assert_int_equal(err.code, SN_ERR_NOT_FOUND);
   assert_non_null(strstr(err.text, "/fist.yaml: No such file or directory; there are first"));
+  assert_non_null(strstr(err.text, "; did you mean 'first'?"));
   wrong("second", "plan: 0\nbase: none\n",
         "second.yaml:2:7: base: none.yaml: No such file or directory; there are first, second");
   wrong("second", "base: ../first\n", "second.yaml:1:7: base: '../first' is not the name of a task beside this file");

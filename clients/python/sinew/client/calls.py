@@ -26,6 +26,7 @@ from sinew.client.messages import (
 from sinew.client.snapshot import Snapshot
 from sinew.client.wire import PROTOCOL, Call, request
 from sinew.errors import ArgumentError, ProtocolError
+from sinew.names import did_you_mean
 from sinew.state import State
 
 
@@ -171,7 +172,8 @@ def tune(
     unknown = [name for name in settings if not any(name in known for known in names.values())]
     if unknown:
         known = ", ".join(sorted(names["PlannerSettings"] | names["SessionSettings"]))
-        raise ArgumentError(f"unknown setting {unknown[0]!r}; known are {known}")
+        near = did_you_mean(unknown[0], names["PlannerSettings"] | names["SessionSettings"])
+        raise ArgumentError(f"unknown setting {unknown[0]!r}; known are {known}{near}")
     terms = []
     for name in dict.fromkeys([*weights, *terminal_weights, *targets]):
         term = {"name": name, "weight": weights.get(name), "terminal_weight": terminal_weights.get(name)}

@@ -16,6 +16,7 @@ import numpy as np
 
 from sinew.errors import ArgumentError, ProtocolError
 from sinew.files import share
+from sinew.names import did_you_mean
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -99,8 +100,8 @@ def fill(message: Any, fields: Mapping[str, Any], where: str = "") -> None:
             continue
         kind = _kinds(message.DESCRIPTOR).get(name)
         if kind is None:
-            known = ", ".join(sorted(_kinds(message.DESCRIPTOR)))
-            raise ArgumentError(f"{where}{name!r} is unknown; known are {known}")
+            known = sorted(_kinds(message.DESCRIPTOR))
+            raise ArgumentError(f"{where}{name!r} is unknown; known are {', '.join(known)}{did_you_mean(name, known)}")
         if kind != "message":
             _fill_value(message, name, value, kind, where)
         elif isinstance(value, Mapping):
