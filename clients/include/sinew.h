@@ -741,6 +741,23 @@ SINEW_API SinewStatus sinew_bodies_step(SinewBackend *backend, SinewData *const 
 SINEW_API SinewStatus sinew_bodies_forward(SinewBackend *backend, SinewData *const *data, int count, int *status,
                                            SinewError *err);
 
+// Integrates `count` bodies, whose models have one structure, on the threads of a CPU: each as sinew_integrator_run
+// does, bit for bit. Members of `from`, but for time, have a row (count, .) for each body; so have knot (count, nknot,
+// nu) and the outputs (count, nout, .) of `run`. Times are common. reports (count), each from
+// sinew_default_integration_report, tell how each ended; NULL: nothing does. Returns SINEW_ERR_ARGUMENT (a pointer, a
+// size, an integrator that is listed twice, models of two structures), SINEW_ERR_UNSUPPORTED (the backend is no CPU),
+// or what the first of the list returned whose run was refused.
+SINEW_API SinewStatus sinew_integrators_run(SinewBackend *backend, SinewIntegrator *const *integrators, int count,
+                                            const SinewState *from, const SinewIntegration *run,
+                                            SinewIntegrationReport *reports, SinewError *err);
+// Runs the adjoints of their last runs likewise, which were one call of sinew_integrators_run. All arrays of `bars`
+// have a row for each body: out_qpos (count, nout, .), qpos (count, .), knot (count, nknot, nu), parameter (count,
+// count of parameters), which are common. status (count) gets what sinew_integrator_vjp returned of each: SINEW_OK,
+// SINEW_ERR_STATE (a run that was not done) or SINEW_ERR_DIVERGED; rows of derivatives are then zero. Both are data and
+// no error of the call. Fails as sinew_integrators_run.
+SINEW_API SinewStatus sinew_integrators_vjp(SinewBackend *backend, SinewIntegrator *const *integrators, int count,
+                                            const SinewIntegrationBars *bars, int *status, SinewError *err);
+
 // ---- interrupts ----
 
 // Returns whether the call under way shall end; `user` is what was handed in with the function. It is asked about every

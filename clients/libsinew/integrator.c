@@ -4,6 +4,7 @@
 
 #include "clients/libsinew/coordinates_private.h"
 #include "clients/libsinew/data_private.h"
+#include "clients/libsinew/integrator_private.h"
 #include "clients/libsinew/parameters_private.h"
 #include "physics/step/horizon.h"
 
@@ -29,6 +30,7 @@ struct SinewIntegrator {
   SnHorizon *horizon;
   uint64_t structure;    // of the model
   bool gradients, done;  // done: the last run can be gone back through
+  bool listed;           // in a list of integrators, while it is checked
   // Copies of what the last run was given, and its positions, in one block.
   double *block;
   size_t nblock;
@@ -198,12 +200,12 @@ static SinewStatus begin(SinewIntegrator *x, const SinewState *from, SinewError 
 static SinewStatus integrate(SinewIntegrator *x, const SinewState *from, const SinewIntegration *given,
                              SinewIntegrationReport *report, SinewError *err) {
   SnHorizon *h = x->horizon;
-  SinewIntegration run = sinew_default_integration();
+  SinewIntegration run;
   SnHorizonStatus end;
   SnError why;
   x->done = false;  // of a run that is refused nothing can be asked
   h->accepted = h->rejected = h->evaluations = 0;
-  SinewStatus status = api_take(&run_type, given, &run, err);
+  SinewStatus status = api_integration_take(given, &run, err);
   if (status == SINEW_OK) status = check_run(x, &run, err);
   if (status == SINEW_OK) status = keep_input(x, &run, err);
   if (status == SINEW_OK) status = begin(x, from, err);
@@ -286,9 +288,9 @@ static bool all_finite(const double *x, size_t n) {
 static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given, SinewError *err) {
   const char *const who = "sinew_integrator_vjp";
   const SnModel *m = &x->horizon->model;
-  SinewIntegrationBars bars = sinew_default_integration_bars();
+  SinewIntegrationBars bars;
   SnError why;
-  SinewStatus status = api_take(&bars_type, given, &bars, err);
+  SinewStatus status = api_integration_bars_take(given, &bars, err);
   if (status == SINEW_OK && !x->done)
     status = api_fail(err, SINEW_ERR_STATE, "%s: %s", who,
                       x->gradients ? "there is no run that was done" : "the integrator was made without gradients");
@@ -331,4 +333,20 @@ SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegra
   const SinewStatus status = api_enter(&integrator->guard, "integrator", err);
   if (status != SINEW_OK) return status;
   return api_leave(&integrator->guard, go_back(integrator, bars, err));
+}
+
+// ---- lists ----
+
+ApiIntegratorView api_integrator_view(SinewIntegrator *x) {
+  return (ApiIntegratorView){&x->horizon->model, x->structure, x->in.nknot, x->in.nout, &x->listed};
+}
+
+SinewStatus api_integration_take(const SinewIntegration *given, SinewIntegration *run, SinewError *err) {
+  *run = sinew_default_integration();
+  return api_take(&run_type, given, run, err);
+}
+
+SinewStatus api_integration_bars_take(const SinewIntegrationBars *given, SinewIntegrationBars *bars, SinewError *err) {
+  *bars = sinew_default_integration_bars();
+  return api_take(&bars_type, given, bars, err);
 }

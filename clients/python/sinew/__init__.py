@@ -23,6 +23,7 @@ from sinew.errors import SimulationError, SinewError
 from sinew.files import share
 from sinew.identify import Identification, identify
 from sinew.integrate import Controller, Integration, IntegrationGradient, integrate, integrate_vjp
+from sinew.integrate_batch import IntegrationGradients, Integrations, integrate_batch, integrate_batch_vjp
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
@@ -46,6 +47,8 @@ __all__ = [
     "Identification",
     "Integration",
     "IntegrationGradient",
+    "IntegrationGradients",
+    "Integrations",
     "Linearization",
     "Model",
     "ModelTangents",
@@ -60,6 +63,8 @@ __all__ = [
     "Task",
     "identify",
     "integrate",
+    "integrate_batch",
+    "integrate_batch_vjp",
     "integrate_vjp",
     "linearize",
     "planner",

@@ -19,7 +19,7 @@ from sinew.cfd import CFD
 from sinew.errors import StateError
 from sinew.model import Model
 
-__all__ = ["Key", "Lease", "lease"]
+__all__ = ["Key", "Lease", "lease", "threads_of_cpu"]
 
 _MOST_IDLE = 16  # batches
 _MOST_NUMBERS = 32 << 20  # doubles that idle batches may hold
@@ -201,3 +201,13 @@ def _make(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> _H
 def lease(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> Lease:
     """Return a batch for `count` rollouts of `steps` steps, whose backend is entered: the caller leaves it."""
     return Lease(_cache.take(key, count, steps) or _make(key, model, cfd, count, steps))
+
+
+@contextmanager
+def threads_of_cpu(threads: int) -> Iterator[_core.Backend]:
+    """Enter an idle backend with so many threads of the CPU; 0: as many as this process may use."""
+    backend = _cache.backend("cpu", threads)
+    try:
+        yield backend.native
+    finally:
+        backend.leave()

@@ -22,7 +22,7 @@ __all__ = ["Controller", "Integration", "IntegrationGradient", "integrate", "int
 
 End = Literal["done", "steps", "smallest", "diverged", "memory"]
 Method = Literal["euler", "heun", "midpoint", "ralston", "bosh3", "rk4", "tsit5", "dopri5", "dopri8"]
-_ENDS: tuple[End, ...] = ("done", "steps", "smallest", "diverged", "memory")  # SinewIntegrationEnd
+ENDS: tuple[End, ...] = ("done", "steps", "smallest", "diverged", "memory")  # SinewIntegrationEnd
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _number(name: str, x: float) -> float:
         raise ArgumentError(f"{name}: {x!r}, expected a number") from None
 
 
-def _bytes(memory: int) -> int:
+def memory_bytes(memory: int) -> int:
     """Return a number of bytes, checked."""
     try:
         size = operator.index(memory)
@@ -164,7 +164,7 @@ def _bytes(memory: int) -> int:
     return size
 
 
-def _times(time: ArrayLike) -> Doubles:
+def wanted_times(time: ArrayLike) -> Doubles:
     """Return the times at which a motion is wanted, checked."""
     wanted = doubles("time", time)
     if wanted.ndim != 1 or len(wanted) == 0:
@@ -177,6 +177,44 @@ def _times(time: ArrayLike) -> Doubles:
     if wanted[-1] == 0:
         raise ArgumentError("time: the last one is 0 s, expected one above it: the motion ends there")
     return wanted
+
+
+def native_integrator(
+    model: Model,
+    *,
+    linear: bool = False,
+    method: Method = "tsit5",
+    rtol: float = 1e-5,
+    atol: float = 1e-5,
+    fixed_step: float | None = None,
+    first_step: float | None = None,
+    smallest_step: float | None = None,
+    largest_step: float | None = None,
+    controller: Controller | None = None,
+    max_steps: int = 100_000,
+    stop_at_outputs: bool = False,
+    cfd: CFD | None = None,
+    gradients: bool = True,
+    memory: int = 1 << 30,
+) -> _core.Integrator:
+    """Return the library's integrator for settings of `integrate`, checked."""
+    if not isinstance(model, Model):
+        raise not_a_model("model", model)
+    cfd_key(cfd)
+    c = Controller() if controller is None else controller
+    if not isinstance(c, Controller):
+        raise ArgumentError(f"controller: {type(c).__name__}, expected a sinew.Controller")
+    if not isinstance(method, str):
+        raise ArgumentError(f"method: {method!r}, expected a name")
+    if fixed_step is not None and not _number("fixed_step", fixed_step) > 0:
+        raise ArgumentError(f"fixed_step: {fixed_step} s, expected above 0 s, or None")
+    bounds = {"fixed_step": fixed_step, "first_step": first_step, "smallest_step": smallest_step}
+    sizes = [0.0 if x is None else _number(name, x) for name, x in [*bounds.items(), ("largest_step", largest_step)]]
+    return _core.Integrator(
+        model._native, method, [_number("rtol", rtol), _number("atol", atol)], sizes,
+        [_number(f"controller.{name}", x) for name, x in vars(c).items()], whole("max_steps", max_steps), bool(linear),
+        bool(stop_at_outputs), bool(gradients), memory_bytes(memory), None if cfd is None else cfd._native(),
+    )  # fmt: skip
 
 
 def integrate(
@@ -256,26 +294,14 @@ def integrate(
     DivergedError
         A number of the initial state is NaN or beyond 1e10.
     """
-    if not isinstance(model, Model):
-        raise not_a_model("model", model)
-    cfd_key(cfd)
-    wanted = _times(time)
+    integrator = native_integrator(
+        model, linear=linear, method=method, rtol=rtol, atol=atol, fixed_step=fixed_step, first_step=first_step,
+        smallest_step=smallest_step, largest_step=largest_step, controller=controller, max_steps=max_steps,
+        stop_at_outputs=stop_at_outputs, cfd=cfd, gradients=gradients, memory=memory,
+    )  # fmt: skip
+    wanted = wanted_times(time)
     knot_time, knot, knots = _knots(model, ctrl, ctrl_time)
     start = one_state(model, state)
-    c = Controller() if controller is None else controller
-    if not isinstance(c, Controller):
-        raise ArgumentError(f"controller: {type(c).__name__}, expected a sinew.Controller")
-    if not isinstance(method, str):
-        raise ArgumentError(f"method: {method!r}, expected a name")
-    if fixed_step is not None and not _number("fixed_step", fixed_step) > 0:
-        raise ArgumentError(f"fixed_step: {fixed_step} s, expected above 0 s, or None")
-    bounds = {"fixed_step": fixed_step, "first_step": first_step, "smallest_step": smallest_step}
-    sizes = [0.0 if x is None else _number(name, x) for name, x in [*bounds.items(), ("largest_step", largest_step)]]
-    integrator = _core.Integrator(
-        model._native, method, [_number("rtol", rtol), _number("atol", atol)], sizes,
-        [_number(f"controller.{name}", x) for name, x in vars(c).items()], whole("max_steps", max_steps), bool(linear),
-        bool(stop_at_outputs), bool(gradients), _bytes(memory), None if cfd is None else cfd._native(),
-    )  # fmt: skip
     m = len(wanted)
     qpos, qvel, act = np.empty((m, model.nq)), np.empty((m, model.nv)), np.empty((m, model.na))
     end, words, reached, accepted, rejected, evaluations, warnings = integrator.run(
@@ -284,7 +310,7 @@ def integrate(
     step_time = np.empty(accepted if gradients else 0)
     integrator.steps(step_time)
     return Integration(
-        model, wanted.copy(), qpos, qvel, act, _ENDS[end], reached, accepted, rejected, evaluations, warnings,
+        model, wanted.copy(), qpos, qvel, act, ENDS[end], reached, accepted, rejected, evaluations, warnings,
         step_time, words, integrator, knots,
     )  # fmt: skip
 
