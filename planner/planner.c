@@ -215,6 +215,7 @@ SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
   sn_planner_reset_nominal(p);
   p->warm_start.exists = p->latest.has_act = p->progress.active = p->progress.finished = false;
   p->active_plan.rows = 0;
+  p->unimproved = 0;
   p->progress.number = 0;
   p->progress.rollout_seconds = 0;
   return SN_OK;

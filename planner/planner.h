@@ -128,6 +128,8 @@ typedef struct SnPlan {
   int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
   const char *remark;  // says what a user should know of how it was made, e.g. that settings were refused; "": nothing
   double seconds;      // computing time from begin to finish, pauses between slices included
+  bool stuck;          // no better than its warm start, and its gradient is next to nothing: `remark` says so
+  int unimproved;      // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
 } SnPlan;
 
 // Starts a plan: checks the state and shifts the warm start. A plan in progress is dropped. Returns SN_ERR_ARGUMENT

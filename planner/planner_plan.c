@@ -414,14 +414,37 @@ static const sn_number *plan_gain(const SnPlanner *p, bool states, const char **
   return NULL;
 }
 
-// Says of a plan that is no better than its warm start, where its gradient is next to nothing, that it cannot be: as at
-// a start that is symmetric, or where no control reaches what the cost looks at. Of others what it says is "".
-static const char *no_progress(SnPlanner *p) {
+// ---- whether the cost still falls ----
+
+// What a cost falls by at least, as a part of it: less is what rounding, or a term of little weight, makes of plans
+// that go nowhere.
+static const double least_fall = 1e-3;
+
+// Counts the plans in a row whose iterations have found nothing better than their warm starts, the plan as it stands
+// included. One that has tried nothing beside its warm start, which takes Adam's only iteration, tells nothing.
+static int count_unimproved(const SnPlanner *p) {
+  const SnPlanResult *r = &p->result;
+  if (r->iterations < p->iterations.optimizer->least || !isfinite(r->best_cost)) return p->unimproved;
+  return r->best_cost > (1 - least_fall) * r->cost_before ? p->unimproved + 1 : 0;
+}
+
+// Whether a plan is no better than its warm start, and its gradient next to nothing: as at a start that is symmetric,
+// or where no control reaches what the cost looks at.
+static bool is_stuck(const SnPlanner *p) {
   const double cost = p->result.best_cost, norm = p->result.gradient_norm;
-  p->result.stuck[0] = '\0';
-  if (p->result.iterations > 0 && cost > 0 && cost >= p->result.cost_before && norm <= 1e-9 * cost)
-    snprintf(p->result.stuck, sizeof p->result.stuck, "no progress: gradient norm %.2g", norm);
-  return p->result.stuck;
+  return p->result.iterations > 0 && cost > 0 && cost >= p->result.cost_before && norm <= 1e-9 * cost;
+}
+
+// Says so of such a plan, and of one before which the cost has not fallen for as long as the settings say.
+static const char *halt_remark(SnPlanner *p, const SnPlan *plan) {
+  const int patience = p->in_force.settings.patience;
+  char *text = p->result.halt;
+  text[0] = '\0';
+  if (plan->stuck)
+    snprintf(text, sizeof p->result.halt, "no progress: gradient norm %.2g", plan->gradient_norm);
+  else if (patience > 0 && plan->unimproved >= patience)
+    snprintf(text, sizeof p->result.halt, "no improvement for %d plans", plan->unimproved);
+  return text;
 }
 
 // The plan as it stands, the lead first. Between two slices the nominal is the best so far.
@@ -435,7 +458,6 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
   const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
   const char *remark = p->result.remark;
   const sn_number *gain = plan_gain(p, states, &remark);
-  if (*remark == '\0') remark = no_progress(p);
   const int wanted = p->progress.request.gain_rows;
   const double end = sn_planner_now(p);
   *plan = (SnPlan){.status = status,
@@ -470,8 +492,10 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
                    .backend = sn_backend_name(p->device.backend),
                    .device_lost = p->device.lost,
                    .warn = p->result.warn,
-                   .remark = remark,
-                   .seconds = end - p->progress.began};
+                   .seconds = end - p->progress.began,
+                   .stuck = is_stuck(p),
+                   .unimproved = count_unimproved(p)};
+  plan->remark = *remark ? remark : halt_remark(p, plan);
 }
 
 void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
@@ -484,6 +508,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
   end_iteration(p);
   p->progress.active = false;
   describe_plan(p, plan);
+  p->unimproved = plan->unimproved;
   if (plan->nstep > 0) {
     put_in_force(p, plan->nstep);
     if (p->iterations.optimizer->advance) p->iterations.optimizer->advance(p);

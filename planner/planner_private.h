@@ -206,7 +206,7 @@ typedef struct SnPlanResult {
   double cost_before, cost_now;
   int warn;  // SN_WARN_* bits of the rollouts that count
   char remark[256];
-  char stuck[64];  // remark of a plan without progress
+  char halt[64];  // remark of a plan that makes no progress, or of many that do not
   bool act_estimated;
   sn_real *ctrl;               // (2 * horizon, nu), the lead first: written when the plan begins
   sn_real *qpos, *qvel, *act;  // (2 * horizon + 1, ...)
@@ -249,6 +249,7 @@ struct SnPlanner {
   SnIterations iterations;
   SnCandidates candidates;
   SnPlanResult result;
+  int unimproved;  // plans in a row whose cost did not fall, up to the latest one that was finished
   SnPlannerEvaluation evaluation;
 };
 

@@ -66,5 +66,6 @@ SnCode sn_planner_restore(SnPlanner *p, const SnPlannerSnapshot *s, SnError *err
   p->active_plan.rows = s->active_rows;
   sn_planner_copy(p->active_plan.ctrl, s->active_ctrl, (size_t)s->active_rows * nu);
   p->progress.number = s->number;
+  p->unimproved = 0;
   return SN_OK;
 }

@@ -155,7 +155,8 @@ static SinewStatus plan(Loop *l, ClosedLoopResult *result, SinewError *err) {
   if (status == SINEW_ERR_DIVERGED) return SINEW_OK;  // the plan before goes on
   result->iterations += p->iterations;
   result->candidates = p->candidates;
-  if (strncmp(p->remark, "no progress", 11) == 0) {
+  if (p->unimproved > result->unimproved) result->unimproved = p->unimproved;
+  if (p->stuck) {
     ++result->stuck;
     snprintf(result->last_stuck, sizeof result->last_stuck, "%s", p->remark);
   }

@@ -20,6 +20,7 @@ typedef struct ClosedLoopResult {
   int candidates;       // in the last iteration of the last plan
   int stuck;            // plans without progress
   char last_stuck[80];  // remark of the last of them
+  int unimproved;       // most plans in a row whose cost did not fall
   double wall;          // the whole loop [s]
   double processor;     // all plans, on all threads together [s]
   int threads, nq, nu;

@@ -79,6 +79,7 @@ cJSON *closed_loop_report(const BenchTaskArgs *args, const ClosedLoopResult *res
   add_measures(o, r);
   cJSON_AddNumberToObject(o, "plans", r->nplan);
   cJSON_AddNumberToObject(o, "plans_without_progress", result->stuck);
+  cJSON_AddNumberToObject(o, "plans_unimproved", result->unimproved);
   cJSON_AddNumberToObject(o, "ms_per_plan", 1e3 * median_of(r->latency, r->nplan));
   cJSON_AddNumberToObject(o, "ms_per_plan_mean", 1e3 * total / r->nplan);
   cJSON_AddNumberToObject(o, "cpu_ms_per_plan", 1e3 * result->processor / sn_larger(r->nplan, 1));

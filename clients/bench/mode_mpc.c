@@ -118,6 +118,9 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
          result->variation, plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
          plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
   if (result->stuck > 0) printf("%s, in %d of %d plans\n", result->last_stuck, result->stuck, r->nplan);
+  const int patience = cJSON_GetObjectItem(result->settings, "patience")->valueint;
+  if (patience > 0 && result->unimproved >= patience)
+    printf("no improvement for %d of %d plans, one after the other\n", result->unimproved, r->nplan);
   printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
          result->iterations, result->threads);
   cJSON_Delete(o);

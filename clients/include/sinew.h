@@ -1058,6 +1058,8 @@ typedef struct SinewPlan {
   double seconds;            // time that it took [s]
   const double *gain;        // (gain_rows, nu, 2 nv + na) feedback of rows from `lead` on, NULL: none, see `remark`
   int gain_rows;             // rows with feedback
+  bool stuck;                // no better than the shifted plan before, and its gradient next to nothing, see `remark`
+  int unimproved;            // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
 } SinewPlan;
 
 // Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on

@@ -154,6 +154,8 @@ typedef struct SinewSessionPlan {
   int lead;                 // rows before the improved ones: those of the plan before
   const double *gain;       // (gain_rows, nu, 2 nv + na) feedback of rows from `lead` on, NULL: none
   int gain_rows;            // rows with feedback
+  bool stuck;               // no better than the shifted plan before, and its gradient next to nothing
+  int unimproved;           // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
 } SinewSessionPlan;
 
 // Sends a state and waits for its plan, which is then in force for sinew_session_control. deadline [s] is the daemon's

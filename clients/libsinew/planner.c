@@ -199,7 +199,9 @@ static SinewPlan plan_of(const SnPlan *plan) {
                      .remark = plan->remark,
                      .seconds = plan->seconds,
                      .gain = plan->gain,
-                     .gain_rows = plan->gain_rows};
+                     .gain_rows = plan->gain_rows,
+                     .stuck = plan->stuck,
+                     .unimproved = plan->unimproved};
 }
 
 // Works on a plan until it is there. A device makes whole iterations; between slices its planner's caller is asked,

@@ -128,7 +128,9 @@ SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply,
                                      .device_lost = p->device_lost,
                                      .lead = (int)p->lead,
                                      .gain = p->n_gain ? p->gain : NULL,
-                                     .gain_rows = (int)p->gain_rows};
+                                     .gain_rows = (int)p->gain_rows,
+                                     .stuck = p->stuck,
+                                     .unimproved = count(p->unimproved)};
   return api_ok(err);
 }
 

@@ -13,7 +13,8 @@
 #include "clients/base/text.h"
 #include "physics/base/clock.h"
 
-enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20 };
+// FEW_PLANS: fewer in a row whose cost does not fall are nothing remarkable, as by the default of `patience`.
+enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20, FEW_PLANS = 10 };
 
 // Without telemetry for so long the daemon is taken for gone; and the time between two looks by requests [s].
 #define GONE 5.0
@@ -101,6 +102,8 @@ static void print_json(const Watch *w, const Look *look) {
   cJSON_AddNumberToObject(o, "cost", s->cost);
   cJSON_AddNumberToObject(o, "best_cost", s->best_cost);
   cJSON_AddNumberToObject(o, "gradient_norm", s->gradient_norm);
+  cJSON_AddNumberToObject(o, "unimproved", s->unimproved);
+  cJSON_AddBoolToObject(o, "stuck", s->stuck);
   cJSON_AddNumberToObject(o, "iterations_per_second", look->iterations);
   cJSON_AddNumberToObject(o, "plans_per_second", look->plans);
   cJSON_AddNumberToObject(o, "plan_age", s->plan_age);
@@ -132,15 +135,26 @@ static const char *text_of(double x, const char *format) {
   return out;
 }
 
+// What is said of a cost that does not fall; "" of few plans.
+static const char *progress_of(const Sinew__V1__SessionStatistics *s) {
+  static char text[64];
+  text[0] = '\0';
+  if (s->stuck)
+    snprintf(text, sizeof text, ", no progress: its gradient vanishes");
+  else if (s->unimproved >= FEW_PLANS)
+    snprintf(text, sizeof text, ", no improvement for %u plans", (unsigned)s->unimproved);
+  return text;
+}
+
 static void print_line(const Watch *w, const Look *look) {
   const Sinew__V1__SessionStatistics *s = &look->now;
   if (w->looks % HEADER_EVERY == 0)
     printf("%9s %11s %11s %11s %8s %8s %9s %7s %7s  %s\n", "time s", "cost", "best", "gradient", "iter/s", "plans/s",
            "age ms", "misses", "config", "backend");
-  printf("%9.2f %11s %11s %11s %8s %8s %9s %7llu %7llu  %s%s\n", look->time, text_of(s->cost, "%.5g"),
+  printf("%9.2f %11s %11s %11s %8s %8s %9s %7llu %7llu  %s%s%s\n", look->time, text_of(s->cost, "%.5g"),
          text_of(s->best_cost, "%.5g"), text_of(s->gradient_norm, "%.4g"), text_of(look->iterations, "%.0f"),
          text_of(look->plans, "%.1f"), text_of(1e3 * s->plan_age, "%.1f"), (unsigned long long)s->misses,
-         (unsigned long long)s->config_version, w->backend, w->device_lost ? " (device lost)" : "");
+         (unsigned long long)s->config_version, w->backend, w->device_lost ? " (device lost)" : "", progress_of(s));
 }
 
 // The costs of the latest looks as a row of bars, on a logarithmic scale.
@@ -168,7 +182,8 @@ static void print_view(const Watch *w, const Look *look) {
   printf("session        %llu, %s, %s, configuration %llu, on %s%s\033[K\n", (unsigned long long)s->session, w->task,
          s->streaming ? "continuous" : "answers requests", (unsigned long long)s->config_version, w->backend,
          w->device_lost ? ": the device is lost" : "");
-  printf("cost           %s, best %s\033[K\n", text_of(s->cost, "%.6g"), text_of(s->best_cost, "%.6g"));
+  printf("cost           %s, best %s%s\033[K\n", text_of(s->cost, "%.6g"), text_of(s->best_cost, "%.6g"),
+         progress_of(s));
   printf("               ");
   print_bars(w);
   printf("\033[K\n");

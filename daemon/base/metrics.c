@@ -23,6 +23,13 @@ void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradien
   pthread_mutex_unlock(&metrics->mutex);
 }
 
+void sn_metrics_progress(SnMetrics *metrics, int unimproved, bool stuck) {
+  pthread_mutex_lock(&metrics->mutex);
+  metrics->unimproved = unimproved;
+  metrics->stuck = stuck;
+  pthread_mutex_unlock(&metrics->mutex);
+}
+
 void sn_metrics_iterations(SnMetrics *metrics, int iterations) {
   pthread_mutex_lock(&metrics->mutex);
   if (iterations > 0) metrics->iterations += (uint64_t)iterations;
@@ -71,6 +78,8 @@ SnMetricsView sn_metrics_view(SnMetrics *metrics) {
                         .cost = metrics->cost,
                         .gradient_norm = metrics->gradient_norm,
                         .best_cost = metrics->best_cost,
+                        .unimproved = metrics->unimproved,
+                        .stuck = metrics->stuck,
                         .p50 = (double)NAN,
                         .p99 = (double)NAN,
                         .planned = metrics->planned};

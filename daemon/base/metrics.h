@@ -15,6 +15,8 @@ typedef struct SnMetrics {
   uint64_t sent;                      // plans sent in continuous mode
   uint64_t overflows;                 // plans whose rollouts had no room for all contacts or rows
   double cost, gradient_norm;         // the latest plan's
+  int unimproved;                     // plans in a row, up to it, whose cost did not fall
+  bool stuck;                         // it is no better than its warm start, and its gradient next to nothing
   double best_cost;                   // lowest of a plan since the latest sn_metrics_reset_best; INFINITY: none
   double planned;                     // when the latest plan was sent, on sn_clock_now(); 0: none yet
   double latency[SN_METRICS_WINDOW];  // [s] of the latest plans, arrival to reply; a ring
@@ -24,6 +26,8 @@ typedef struct SnMetrics {
 typedef struct SnMetricsView {
   uint64_t plans, misses, replaced, iterations, sent, overflows;
   double cost, gradient_norm, best_cost;
+  int unimproved;
+  bool stuck;
   double p50, p99;  // NaN before the first plan
   double planned;
 } SnMetricsView;
@@ -33,6 +37,9 @@ void sn_metrics_free(SnMetrics *metrics);
 
 // Counts a plan that was sent at `now`: its cost and gradient norm, whether contacts or rows were dropped in it.
 void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm, bool overflow);
+
+// Notes what the latest plan says of its progress.
+void sn_metrics_progress(SnMetrics *metrics, int unimproved, bool stuck);
 
 // Adds iterations that were made.
 void sn_metrics_iterations(SnMetrics *metrics, int iterations);

@@ -173,6 +173,8 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->backend = (char *)(uintptr_t)plan->backend;
   out->device_lost = plan->device_lost;
   out->remark = (char *)(uintptr_t)plan->remark;
+  out->stuck = plan->stuck;
+  out->unimproved = (uint32_t)plan->unimproved;
   out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;
 }
 
@@ -183,6 +185,7 @@ void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming ti
 
 void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
   sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
+  sn_metrics_progress(&session->metrics, (int)plan->unimproved, plan->stuck);
   if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
     sn_log_event(s->log, SN_LOG_WARNING,
                  "overflow: session %llu, plan %llu: model %s has no room for all its contacts or constraint rows, the "

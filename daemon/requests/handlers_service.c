@@ -111,6 +111,8 @@ static void pack_session(SnSession *session, SnDeviceView *device, Sinew__V1__Se
   out->streaming = atomic_load(&session->streaming);
   out->backend = plans_on_device(session, device) ? device->name : "cpu";
   out->overflows = view.overflows;
+  out->unimproved = (uint32_t)view.unimproved;
+  out->stuck = view.stuck;
 }
 
 // Where the sessions of the whole daemon plan.

@@ -422,6 +422,34 @@ static void test_reset_and_close(void **state) {
   sn_test_done(opened);
 }
 
+// Plans without noise get no better: each says for how long, and so do the statistics.
+static void test_no_improvement(void **state) {
+  (void)state;
+  Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
+  planner.has_patience_case = SINEW__V1__PLANNER_SETTINGS__HAS_PATIENCE_PATIENCE;
+  planner.patience = 2;
+  planner.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  planner.planner = "sampling";
+  planner.has_candidates_case = SINEW__V1__PLANNER_SETTINGS__HAS_CANDIDATES_CANDIDATES;
+  planner.candidates = 1;
+  Sinew__V1__Reply *opened;
+  const uint64_t session = sn_test_open_by(&client, "arm_reach", 0, &planner, &opened);
+  assert_int_equal(opened->open->config->planner->patience, 2);
+  for (uint32_t k = 1; k < 4; k++) {
+    Sinew__V1__Reply *r = sn_test_plan(&client, session, opened->open->initial, 5);
+    assert_int_equal(r->plan->unimproved, k);
+    assert_false(r->plan->stuck);
+    assert_string_equal(r->plan->remark, k == 1   ? ""
+                                         : k == 2 ? "no improvement for 2 plans"
+                                                  : "no improvement for 3 plans");
+    sn_test_done(r);
+    r = sn_test_statistics(&client, session);
+    assert_true(r->statistics->sessions[0]->unimproved == k && !r->statistics->sessions[0]->stuck);
+    sn_test_done(r);
+  }
+  sn_test_done(opened);
+}
+
 static void test_statistics_and_health(void **state) {
   (void)state;
   Sinew__V1__StatisticsRequest statistics = SINEW__V1__STATISTICS_REQUEST__INIT;
@@ -484,6 +512,7 @@ int main(void) {
       cmocka_unit_test(test_gradient),
       cmocka_unit_test(test_reproducible),
       cmocka_unit_test(test_reset_and_close),
+      cmocka_unit_test(test_no_improvement),
       cmocka_unit_test(test_statistics_and_health),
       cmocka_unit_test(test_telemetry),
   };

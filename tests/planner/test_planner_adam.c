@@ -489,6 +489,7 @@ static void no_progress(void **state) {
     Fixture *x = make_fixture(1, false, &s);
     const SnPlan plan = plan_at(x, 0);
     assert_string_equal(plan.remark, k ? "" : "no progress: gradient norm 0");
+    assert_true(plan.stuck == (k == 0) && plan.unimproved == (k == 0));
     assert_true(plan.iterations == 8 && (plan.cost_after < plan.cost_before) == (k == 1));
     free_fixture(x);
   }

@@ -145,6 +145,7 @@ typedef struct Trial {
   Asked first, second;              // of each plan; of an evaluation: first
   sn_real made[HORIZON_MOST * NU];  // controls of the first plan
   SnPlan plan;                      // the second one, without its arrays
+  int patience;                     // plans in a row whose cost did not fall, when a plan said so first
 } Trial;
 
 static int knots_of(int nstep, int spacing) { return (nstep - 1) / spacing + 1; }
@@ -240,6 +241,8 @@ static double see_tail(const Trial *t) {
   return holds == begins ? (double)NAN : (holds ? SN_TAIL_HOLD : SN_TAIL_INITIAL);
 }
 
+static double see_patience(const Trial *t) { return t->patience; }
+
 // A row: the setting, by what it acts, two values of its own (of a choice: one; all others are tried, too), and how it
 // shows; NULL: in the controls that are planned, and in the means of noisy ones. Knots divide the horizon evenly, so
 // that they can be told from their spacing.
@@ -276,6 +279,7 @@ static const Row rows[] = {
     {"contact_gradient", DESCENDS, 1, -1, see_surrogate},
     {"tail", PLANS, SN_TAIL_INITIAL, -1, see_tail},
     {"shift", PLANS, 13, 16, see_shift},
+    {"patience", SAMPLING, 24, 26, see_patience},
     {"max_velocity", PLANS | EVALUATION, 500, 700, see_max_velocity},
     {"cfd", DESCENDS, SN_CFD_FORWARD, -1, see_cfd},
     {"cfd_far", PLANS | EVALUATION, 0.02, 0.06, see_cfd_far},
@@ -344,6 +348,16 @@ static void plan_twice(SnPlanner *p, Trial *t) {
   t->second = asked;
 }
 
+// Makes plans without noise, which get no better, until one says that this is so for long.
+static void plan_in_vain(SnPlanner *p, Trial *t) {
+  SnPlanRequest r = request_of(p, 0.02);
+  r.max_iterations = r.max_candidates = 1;
+  for (int k = 0; k < 100 && t->patience == 0; ++k) {
+    const SnPlan plan = plan_of(p, &r);
+    if (plan.remark[0]) t->patience = plan.unimproved;
+  }
+}
+
 static void evaluate_once(SnPlanner *p, Trial *t) {
   enum { STEPS = 5 };
   SnError err = {0};
@@ -393,6 +407,7 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
     evaluate_once(p, t);
   else
     plan_twice(p, t);
+  if (kind == SAMPLING) plan_in_vain(p, t);
   sn_planner_free(p);
   sn_backend_free(cpu);
   sn_pool_free(pool);

@@ -177,6 +177,8 @@ Dict dict_of(const SinewPlan &plan, const SinewSizes *s) {
   d["seconds"] = plan.seconds;
   d["gain"] = copy_of(plan.gain, plan.gain_rows * s->nu, 2 * s->nv + s->na);
   d["gain_rows"] = plan.gain_rows;
+  d["stuck"] = plan.stuck;
+  d["unimproved"] = plan.unimproved;
   return d;
 }
 

@@ -116,6 +116,10 @@ class Plan:
         Feedback of the rows from `lead` on, where it was asked for: see `Planner.feedback`.
     gain_rows : int
         Rows that have feedback; where none have although it was asked for, `remark` says why.
+    stuck : bool
+        Whether it is no better than the shifted plan before, and its gradient next to nothing.
+    unimproved : int
+        Plans in a row, up to this one, whose cost did not fall; 0: that of this one did.
     """
 
     number: int
@@ -142,6 +146,8 @@ class Plan:
     seconds: float
     gain: Doubles | None = field(repr=False)
     gain_rows: int
+    stuck: bool
+    unimproved: int
 
     @property
     def time(self) -> Doubles:

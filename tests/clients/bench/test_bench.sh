@@ -54,6 +54,8 @@ PY
 printf 'model: arm_reach.xml\nterms: [{name: a, residual: {position: {body: world}}, target: 1}]\n' >still.yaml
 "$BIN/sinew-bench" mpc --task ./still.yaml --planner adam --set horizon=20 --set adam_iterations=2 --seconds 0.02 --quiet >text
 grep -q '^no progress: gradient norm 0, in 1 of 1 plans$' text || { cat text >&2; exit 1; }
+"$BIN/sinew-bench" mpc --task ./still.yaml --planner sampling --set horizon=20 --set patience=3 --seconds 0.05 --execute 1 --quiet >text
+grep -q '^no improvement for 10 of 10 plans, one after the other$' text || { cat text >&2; exit 1; }
 # A task by its name, with the ending too, in a folder of tasks or in this one, and by its path.
 cp "$SOURCE/planner/tasks/arm_reach.yaml" here.yaml
 for task in arm_reach arm_reach.yaml here.yaml ./here.yaml "$PWD/here.yaml" "here --tasks ." "here.yaml --tasks ."; do

@@ -87,6 +87,8 @@ static void compare_plans(const SinewPlan *ours, const SnPlan *inner) {
   assert_same(&ours->cost_after, &inner->cost_after, 1);
   assert_same(ours->term, inner->term, (size_t)inner->nterm);
   assert_true(ours->gradient_norm == inner->gradient_norm || isnan(inner->gradient_norm));
+  assert_true(ours->stuck == inner->stuck && ours->unimproved == inner->unimproved);
+  assert_string_equal(ours->remark, inner->remark);
 }
 
 static SnPlanner *make_inner(const char *const *settings, uint64_t seed) {
@@ -144,6 +146,31 @@ static void test_plans_are_the_planners(void **state) {
   (void)state;
   check_same_plans((const char *const[]){"planner=sampling", "candidates=8", NULL});
   check_same_plans((const char *const[]){"planner=adam", "adam_iterations=3", "cfd=cfd", NULL});
+  check_same_plans((const char *const[]){"planner=sampling", "candidates=1", "patience=2", NULL});
+}
+
+// Plans that get no better say for how long, and a cost without a slope that it has none.
+static void test_no_progress(void **state) {
+  (void)state;
+  SinewError err;
+  SinewPlanner *p = make((const char *const[]){"planner=sampling", "candidates=1", "patience=2", NULL}, 1);
+  SinewPlanRequest r = request_at_start(p);
+  for (int k = 1; k < 4; ++k) {
+    const SinewPlan *plan = plan_now(p, &r);
+    assert_true(plan->unimproved == k && !plan->stuck);
+    assert_true((plan->remark[0] != '\0') == (k >= 2));
+  }
+  sinew_planner_free(p);
+  SinewTask *still = test_task("model: x\nterms:\n  - {name: a, residual: {position: {site: base}}}\n");
+  SinewPlannerDef def = definition((const char *const[]){"planner=adam", NULL}, 1);
+  def.task = still;
+  if (!(p = sinew_planner_create(&def, &err))) fail_msg("%s", err.text);
+  r = request_at_start(p);
+  const SinewPlan *plan = plan_now(p, &r);
+  assert_true(plan->stuck && plan->unimproved == 1);
+  assert_string_equal(plan->remark, "no progress: gradient norm 0");
+  sinew_planner_free(p);
+  sinew_task_free(still);
 }
 
 // A plan is asked for from a measured state, which nobody forgets unnoticed; a cost may begin at qpos0, at rest.
@@ -563,6 +590,7 @@ static void no_feedback_after_an_interruption(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_are_the_planners),
+                                     cmocka_unit_test(test_no_progress),
                                      cmocka_unit_test(test_state_of_nothing),
                                      cmocka_unit_test(test_control_is_the_row),
                                      cmocka_unit_test(test_reset),

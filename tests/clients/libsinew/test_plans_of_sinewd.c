@@ -77,6 +77,7 @@ static void compare(const SinewPlan *ours, const Sinew__V1__Plan *theirs) {
   assert_same(&ours->cost_before, &theirs->cost_before, 1);
   assert_same(&ours->cost_after, &theirs->cost_after, 1);
   assert_true(ours->gradient_norm == theirs->gradient_norm || isnan(theirs->gradient_norm));
+  assert_true(ours->stuck == theirs->stuck && ours->unimproved == (int)theirs->unimproved);
 }
 
 // Plans in lockstep: the body is where the plan before expected it. Every other state has no activations.

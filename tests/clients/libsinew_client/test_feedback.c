@@ -57,6 +57,7 @@ static void tell(Sinew__V1__Reply *reply) {
   } else if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN) {
     Sinew__V1__Plan *p = reply->plan;
     p->lead = LEAD, p->gain_rows = GAIN_ROWS;
+    p->stuck = true, p->unimproved = 7;
     p->gain = gain, p->n_gain = sizeof gain / sizeof *gain;
     p->states = &states;
   }
@@ -108,6 +109,7 @@ static void test_law(void **state) {
   expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
   const SinewSessionPlan *plan = sinew_session_current_plan(session);
   assert_true(plan->lead == LEAD && plan->gain_rows == GAIN_ROWS);
+  assert_true(plan->stuck && plan->unimproved == 7);
   assert_memory_equal(plan->gain, gain, sizeof gain);
   for (int row = 0; row < ROWS; ++row) {
     expect_row(session, row, turn, faster);

@@ -162,6 +162,14 @@ def test_plan(client: sinew.Client) -> None:
         assert estimated.states.act[0].min() > 0
 
 
+def test_no_improvement(client: sinew.Client) -> None:
+    with client.open("arm_reach", settings={"planner": "sampling", "candidates": 1, "patience": 2}) as session:
+        plans = [session.plan(session.initial, iterations=1) for _ in range(2)]
+        assert [(plan.unimproved, plan.stuck) for plan in plans] == [(1, False), (2, False)]
+        assert [plan.remark for plan in plans] == ["", "no improvement for 2 plans"]
+        assert session.statistics().sessions[0].unimproved == 2
+
+
 def test_controls(client: sinew.Client) -> None:
     """The index rule, for times on the grid and between, and the ends of a plan's life."""
     with arm(client, time_to_live=0.5) as session:

@@ -179,6 +179,14 @@ def test_settings(planner: Planner) -> None:
     assert planner.plan(planner.initial).candidates <= 4
 
 
+def test_no_improvement(planner: Planner) -> None:
+    planner.set(planner="sampling", candidates=1, iterations=1, patience=2)
+    plans = [planner.plan(planner.initial) for _ in range(3)]
+    assert [plan.unimproved for plan in plans] == [1, 2, 3]
+    assert [plan.remark for plan in plans] == ["", "no improvement for 2 plans", "no improvement for 3 plans"]
+    assert not any(plan.stuck for plan in plans)
+
+
 def test_feedback(model: sinew.Model, task: sinew.Task) -> None:
     planner = Planner(model, task, settings={"planner": "ilqg", "ilqg_iterations": 2}, threads=1)
     with pytest.raises(NoPlanError):

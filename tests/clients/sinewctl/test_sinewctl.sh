@@ -106,6 +106,15 @@ fi
 check '[r["sessions"][0][name] for name in ("cost", "plan_age", "latency_p50", "latency_p99")] == [None] * 4' stats "$other"
 TERM=dumb ctl watch "$other" --count 1 >"$work/watch"
 grep -qE '^ +[0-9.]+ +- +- +- +- +- +- +0 +2  cpu$' "$work/watch" || { cat "$work/watch"; exit 1; }
+# A cost that does not fall: of eleven plans without noise.
+check 'r["session"] > 0' open arm_reach planner=sampling candidates=1 iterations=1
+third=$(python3 -c "import json; r = json.load(open('$work/out')); json.dump(r['initial'], open('$work/state', 'w')); print(r['session'])")
+for k in 1 2 3 4 5 6 7 8 9 10 11; do check "r['unimproved'] == $k" plan "$third" "$work/state"; done
+ctl --json watch "$third" --count 1 >"$work/watch"
+python3 -c "import json; r = json.load(open('$work/watch')); assert r['unimproved'] == 11 and not r['stuck'], r"
+TERM=dumb ctl watch "$third" --count 1 >"$work/watch"
+grep -q '  cpu, no improvement for 11 plans$' "$work/watch" || { cat "$work/watch"; exit 1; }
+check 'r == {}' close "$third"
 refused 'no session 123' watch 123
 refused 'expected the number of a session' watch x
 

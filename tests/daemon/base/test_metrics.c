@@ -85,7 +85,12 @@ static void test_costs(void **state) {
   sn_metrics_sent(&m, 10, 5, 0.25, false);
   sn_metrics_sent(&m, 11, 3, 0.5, true);
   sn_metrics_sent(&m, 12, 4, 0.75, true);
+  assert_true(sn_metrics_view(&m).unimproved == 0 && !sn_metrics_view(&m).stuck);
+  sn_metrics_progress(&m, 7, true);
   SnMetricsView v = sn_metrics_view(&m);
+  assert_true(v.unimproved == 7 && v.stuck);
+  sn_metrics_progress(&m, 0, false);
+  assert_true(sn_metrics_view(&m).unimproved == 0 && !sn_metrics_view(&m).stuck);
   assert_true(v.cost == 4 && v.gradient_norm == 0.75 && v.best_cost == 3 && v.planned == 12 && v.overflows == 2);
   assert_true(v.plans == 0 && v.sent == 0);
   sn_metrics_sent(&m, 13, (double)NAN, (double)NAN, false);  // a warm start was not evaluated: no cost

@@ -157,6 +157,8 @@ class SessionStatistics:
     streaming: bool
     backend: str
     overflows: int
+    unimproved: int
+    stuck: bool
 
 
 @dataclass(frozen=True)

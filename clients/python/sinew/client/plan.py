@@ -72,6 +72,10 @@ class Plan:
         Feedback of the rows from `lead` on, if asked for: see `control`.
     gain_rows : int
         Rows that have feedback; where none have although it was asked for, `remark` says why.
+    stuck : bool
+        Whether it is no better than the shifted plan before, and its gradient next to nothing.
+    unimproved : int
+        Plans in a row, up to this one, whose cost did not fall; 0: that of this one did.
     model : ModelDescription
         Names of the entries.
     """
@@ -107,6 +111,8 @@ class Plan:
     device_lost: bool
     gain: NDArray[np.float64] = field(repr=False)
     gain_rows: int
+    stuck: bool
+    unimproved: int
     model: ModelDescription = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ __all__ = ["PlanPanel"]
 _SAMPLING = ("candidates", "iterations", "knots", "interpolation", "noise", "noise_scale")
 _SHARED = {"sampling": ("sampling", "mppi", "cem", "hybrid"), "adam": ("adam", "hybrid")}  # who has settings of whom
 _SELDOM = (
-    *("gradient", "contact_gradient", "tail", "shift", "max_velocity"),
+    *("gradient", "contact_gradient", "tail", "shift", "patience", "max_velocity"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "adam_clip", "adam_clip_norm", "adam_interpolation"),
     *("adam_moments", "adam_warm_start"),
     *("cfd_far", "cfd_touch", "cfd_midpoint", "cfd_power", "cfd_softplus", "cfd_friction"),
