@@ -97,7 +97,7 @@ static SinewStatus sensor_jacobian(SinewData *data, double *C, double *D, double
   SnError why;
   SnAdjoint *a = sn_growing_world_adjoint(g, &why);
   if (!a) return api_hand_on(err, &why);
-  sn_sensor_jacobian(&g->model, &g->world, a, &g->lane, C, D, bar);
+  sn_sensor_jacobian(&g->model, &g->world, a, &g->lane, &(SnSensorJacobian){.C = C, .D = D, .bar = bar});
   return SINEW_OK;
 }
 

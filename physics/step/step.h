@@ -44,6 +44,28 @@ SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
 // the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not smooth.
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
 
+#if defined(SN_MODEL_BARS)
+// Says by which parameters of the model rows are differentiated, and holds the memory for it.
+typedef struct SnParameterRows {
+  const SnModelTangents *tangents;
+  SnModelBar *bar;
+  void *memory;  // sn_model_bar_size(tangents) bytes, 64-byte aligned
+} SnParameterRows;
+
+// Lets the adjoints that follow add to a bar of the model, zero at first.
+void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a);
+// Writes what the adjoint of one number has added as derivatives by the parameters, and zeroes the bar.
+void sn_parameter_row(const SnParameterRows *by, sn_real *out);
+// Ends it: nobody asks for derivatives by the model any more.
+void sn_parameter_rows_end(SnAdjoint *a);
+
+// Computes A and B as sn_step_jacobian, up to rounding, and E (n, parameters): the next state by the parameters. Takes
+// an adjoint for each velocity; under RK4 for each position; for each activation where parameters move what these
+// depend on, else one.
+void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnParameterRows *by,
+                         sn_real *A, sn_real *B, sn_real *E);
+#endif
+
 // ---- integrate.c ----
 
 // Computes the next state from qacc and act_dot, by opt.integrator.

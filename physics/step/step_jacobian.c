@@ -79,22 +79,31 @@ SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
 }
 
 #if !defined(SN_PACK)
+// Matrices whose rows are the next state: A, B, and E by parameters of the model, NULL where there are none.
+typedef struct JacobianRows {
+  sn_real *A, *B, *E;
+  int parameters;
+} JacobianRows;
+
+// Row k of X from the rows of the velocities of `num` dofs from `adr` on, times qacc_bar.
+SN_LOCAL void jacobian_combine(const SnAdjoint *a, sn_real *X, int cols, int nv, int k, int adr, int num) {
+  for (int e = 0; e < cols; ++e) X[k * cols + e] = a->qacc_bar[adr] * X[(nv + adr) * cols + e];
+  for (int i = adr + 1; i < adr + num; ++i)
+    for (int e = 0; e < cols; ++e) X[k * cols + e] += a->qacc_bar[i] * X[(nv + i) * cols + e];
+}
+
 // The row of position k from the bars of its joint's positions and velocities: those of `num` dofs from `adr` on.
-SN_LOCAL void jacobian_position_row(const SnModel *m, const SnAdjoint *a, int k, int adr, int num, sn_real *A,
-                                    sn_real *B) {
-  const int nv = m->nv, n = 2 * nv + m->na, nu = m->nu;
-  for (int e = 0; e < n; ++e) A[k * n + e] = a->qacc_bar[adr] * A[(nv + adr) * n + e];
-  for (int e = 0; e < nu; ++e) B[k * nu + e] = a->qacc_bar[adr] * B[(nv + adr) * nu + e];
-  for (int i = adr + 1; i < adr + num; ++i) {
-    for (int e = 0; e < n; ++e) A[k * n + e] += a->qacc_bar[i] * A[(nv + i) * n + e];
-    for (int e = 0; e < nu; ++e) B[k * nu + e] += a->qacc_bar[i] * B[(nv + i) * nu + e];
-  }
-  for (int i = adr; i < adr + num; ++i) A[k * n + i] += a->qpos_bar[i];
+SN_LOCAL void jacobian_position_row(const SnModel *m, const SnAdjoint *a, int k, int adr, int num, JacobianRows to) {
+  const int nv = m->nv, n = 2 * nv + m->na;
+  jacobian_combine(a, to.A, n, nv, k, adr, num);
+  jacobian_combine(a, to.B, m->nu, nv, k, adr, num);
+  if (to.E) jacobian_combine(a, to.E, to.parameters, nv, k, adr, num);
+  for (int i = adr; i < adr + num; ++i) to.A[k * n + i] += a->qpos_bar[i];
 }
 
 // Positions that move with the new velocity, which sn_integrate_vjp has left in rk_rate: of a turn its three dofs one
 // after the other, those of different joints at once.
-SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B) {
+SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, JacobianRows to) {
   for (int e = 0; e < 3; ++e) {
     SN_FOR(i, m->nv) {
       const int j = m->dof_jntid[i], type = m->jnt_type[j], k = i - m->jnt_dofadr[j];
@@ -107,7 +116,7 @@ SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
     SN_FOR(i, m->nv) {
       const int j = m->dof_jntid[i], type = m->jnt_type[j], k = i - m->jnt_dofadr[j];
       const bool turns = type == SN_JNT_BALL || (type == SN_JNT_FREE && k >= 3);
-      if (a->qpos_next_bar[i] != 0) jacobian_position_row(m, a, i, turns ? i - k % 3 : i, turns ? 3 : 1, A, B);
+      if (a->qpos_next_bar[i] != 0) jacobian_position_row(m, a, i, turns ? i - k % 3 : i, turns ? 3 : 1, to);
     }
     SN_SYNC(lane);
   }
@@ -125,6 +134,61 @@ SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   else
 #endif
     sn_jacobian_rows(m, w, a, lane, A, B);
-  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, A, B);
+  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, (JacobianRows){A, B, NULL, 0});
 }
+
+#if defined(SN_MODEL_BARS)
+void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a) {
+  sn_model_bar_init(by->tangents, by->bar, by->memory);
+  a->host->model = by->bar;
+}
+
+void sn_parameter_row(const SnParameterRows *by, sn_real *out) {
+  sn_model_bar_apply(by->tangents, by->bar, out);
+  sn_model_bar_init(by->tangents, by->bar, by->memory);
+}
+
+void sn_parameter_rows_end(SnAdjoint *a) { a->host->model = NULL; }
+
+// Whether parameters move what activations depend on.
+static bool sensitivity_moves_activations(const SnModelBar *bar) {
+  return bar->actuator_dynprm || bar->actuator_actrange || bar->actuator_ctrlrange;
+}
+
+// Takes adjoint k of a step: as jacobian_set has it, beyond these of one activation each.
+static void sensitivity_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int k, bool each) {
+  for (int i = 0; i < m->nv; ++i) a->qpos_next_bar[i] = a->qvel_next_bar[i] = 0;
+  for (int i = 0; i < m->na; ++i) a->act_next_bar[i] = 0;
+  if (each)
+    a->act_next_bar[k - jacobian_activations(m)] = 1;
+  else
+    jacobian_set(m, a, 0, k);
+  sn_adjoint_clear(m, a, lane);
+  sn_step_vjp(m, w, a, lane);
+  sn_position_vjp(m, w, a, lane);
+}
+
+void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnParameterRows *by,
+                         sn_real *A, sn_real *B, sn_real *E) {
+  const int nv = m->nv, first = jacobian_activations(m);
+  const size_t cols = (size_t)sn_model_tangents_count(by->tangents);
+  sn_parameter_rows_begin(by, a);
+  const bool moved = sensitivity_moves_activations(by->bar);
+  const int n = moved ? first + m->na : jacobian_adjoints(m);
+  if (m->na > 0) sn_zero(E + 2 * (size_t)nv * cols, m->na * (int)cols);
+  for (int k = 0; k < n; ++k) {
+    const bool each = moved && k >= first;
+    const int row = each ? 2 * nv + k - first : k < nv ? nv + k : k - nv;
+    sensitivity_adjoint(m, w, a, lane, k, each);
+    if (k >= first && !each) {
+      jacobian_activation_rows(m, a, lane, 0, A, B);
+      continue;
+    }
+    jacobian_row(m, a, lane, 0, row, A, B);
+    sn_parameter_row(by, E + (size_t)row * cols);
+  }
+  sn_parameter_rows_end(a);
+  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, (JacobianRows){A, B, E, (int)cols});
+}
+#endif
 #endif

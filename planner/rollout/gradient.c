@@ -441,7 +441,8 @@ static void linearize_work(void *argument, int thread) {
   const SnLinearization *x = g->linearization;
   SnGradientThread *self = &g->thread[thread];
   SnGradientSlot *slot = &g->slot[thread];
-  const SnLinearizeScratch at = {&slot->own, &self->adjoint, slot->state.A, slot->state.B, self->bar, self->expand};
+  const SnParameterRows *by = x->by ? &x->by[thread] : NULL;
+  const SnLinearizeScratch at = {&slot->own, &self->adjoint, slot->state.A, slot->state.B, self->bar, self->expand, by};
   const size_t states = (size_t)sn_linearize_states(x), all = states * (size_t)x->count;
   for (;;) {
     if (g->until < INFINITY && g->clock->now(g->clock->context) >= g->until) return;

@@ -3,32 +3,57 @@
 #include <math.h>
 
 #include "physics/sensor/sensor.h"
-#include "physics/step/step.h"
-
-void sn_sensor_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *C, sn_real *D,
-                        sn_real *bar) {
-  const size_t nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu, n = 2 * nv + na;
-  sn_lane_zero(lane, bar, m->nsensordata);
-  for (size_t r = 0; r < (size_t)m->nsensordata; ++r) {
-    sn_adjoint_clear(m, a, lane);
-    sn_motion_rest(m, w, a, lane);
-    bar[r] = 1;
-    sn_sensor_data_vjp(m, w, a, lane, bar);
-    bar[r] = 0;
-    sn_position_vjp(m, w, a, lane);
-    if (C) memcpy(C + r * n, a->qpos_bar, nv * sizeof *C);
-    if (C) memcpy(C + r * n + nv, a->qvel_bar, nv * sizeof *C);
-    if (C) memcpy(C + r * n + 2 * nv, a->act_bar, na * sizeof *C);
-    if (D) memcpy(D + r * nu, a->ctrl_bar, nu * sizeof *D);
-  }
-}
-
-// Matrix k of n numbers each, NULL where none are wanted.
-static sn_number *matrix(sn_number *x, size_t k, size_t n) { return x ? x + k * n : NULL; }
 
 static void clear(sn_number *x, size_t n) {
   if (x) memset(x, 0, n * sizeof *x);
 }
+
+// The dof whose position or velocity sensor i gives as it is; -1: there is none.
+static int plain_sensor(const SnModel *m, int i) {
+  const int type = m->sensor_type[i];
+  const bool plain = (type == SN_SENS_JOINTPOS || type == SN_SENS_JOINTVEL) && !(m->sensor_cutoff[i] > 0);
+  return plain ? m->jnt_dofadr[m->sensor_objid[i]] : -1;
+}
+
+// Row r from the adjoint of number r of sensordata.
+static void sensor_row(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnSensorJacobian *x, size_t r) {
+  const size_t nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu, n = 2 * nv + na;
+  sn_adjoint_clear(m, a, lane);
+  sn_motion_rest(m, w, a, lane);
+  x->bar[r] = 1;
+  sn_sensor_data_vjp(m, w, a, lane, x->bar);
+  x->bar[r] = 0;
+  sn_position_vjp(m, w, a, lane);
+  if (x->C) memcpy(x->C + r * n, a->qpos_bar, nv * sizeof *x->C);
+  if (x->C) memcpy(x->C + r * n + nv, a->qvel_bar, nv * sizeof *x->C);
+  if (x->C) memcpy(x->C + r * n + 2 * nv, a->act_bar, na * sizeof *x->C);
+  if (x->D) memcpy(x->D + r * nu, a->ctrl_bar, nu * sizeof *x->D);
+  if (x->F) sn_parameter_row(x->by, x->F + r * (size_t)sn_model_tangents_count(x->by->tangents));
+}
+
+void sn_sensor_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnSensorJacobian *x) {
+  const size_t ns = (size_t)m->nsensordata, n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu;
+  sn_lane_zero(lane, x->bar, m->nsensordata);
+  clear(x->C, ns * n);
+  clear(x->D, ns * nu);
+  if (x->F) clear(x->F, ns * (size_t)sn_model_tangents_count(x->by->tangents));
+  if (x->F) sn_parameter_rows_begin(x->by, a);
+  for (int i = 0; i < m->nsensor; ++i) {
+    const int dof = plain_sensor(m, i), velocity = m->sensor_type[i] == SN_SENS_JOINTVEL ? m->nv : 0;
+    for (int k = 0; k < m->sensor_dim[i]; ++k) {
+      const size_t r = (size_t)(m->sensor_adr[i] + k);
+      if (x->sensors && x->sensors[r] == 0) continue;
+      if (dof < 0)
+        sensor_row(m, w, a, lane, x, r);
+      else if (x->C)
+        x->C[r * n + (size_t)(dof + velocity)] = 1;
+    }
+  }
+  if (x->F) sn_parameter_rows_end(a);
+}
+
+// Matrix k of n numbers each, NULL where none are wanted.
+static sn_number *matrix(sn_number *x, size_t k, size_t n) { return x ? x + k * n : NULL; }
 
 static bool is_finite(const sn_number *x, size_t n) {
   int bad = 0;
@@ -87,42 +112,66 @@ void sn_linearize_end(const SnModel *m, const SnLinearization *x) {
 
 // Where the Jacobians of one step go; NULL where they are not wanted.
 typedef struct Places {
-  sn_number *A, *B, *C, *D;
-  size_t n, nu, ns;
+  sn_number *A, *B, *C, *D, *E, *F;
+  size_t n, nu, ns, np;
+  const sn_number *sensors;
 } Places;
+
+static Places places(const SnModel *m, const SnLinearization *x, int i, int t, bool step) {
+  const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu, ns = (size_t)m->nsensordata;
+  const size_t np = x->by ? (size_t)sn_model_tangents_count(x->by->tangents) : 0;
+  const size_t k = (size_t)i * (size_t)x->nstep + (size_t)t;
+  const bool room = t < x->nstep;
+  return (Places){.A = step ? matrix(x->A, k, n * n) : NULL,
+                  .B = step ? matrix(x->B, k, n * nu) : NULL,
+                  .C = room ? matrix(x->C, k, ns * n) : NULL,
+                  .D = room ? matrix(x->D, k, ns * nu) : NULL,
+                  .E = step ? matrix(x->E, k, n * np) : NULL,
+                  .F = room ? matrix(x->F, k, ns * np) : NULL,
+                  .n = n,
+                  .nu = nu,
+                  .ns = ns,
+                  .np = np,
+                  .sensors = x->sensors};
+}
 
 // The Jacobians of a step whose world has run. Returns whether all numbers are finite.
 static bool linearize_world(const SnModel *m, SnLane *lane, Places to, SnLinearizeScratch at) {
-  const size_t n = to.n, nu = to.nu, ns = to.ns;
-  if (to.A || to.B) sn_step_jacobian(m, at.world, at.adjoint, lane, to.A ? to.A : at.A, to.B ? to.B : at.B);
-  if (to.C || to.D) sn_sensor_jacobian(m, at.world, at.adjoint, lane, to.C, to.D, at.bar);
-  return is_finite(to.A, n * n) && is_finite(to.B, n * nu) && is_finite(to.C, ns * n) && is_finite(to.D, ns * nu);
+  const size_t n = to.n, nu = to.nu, ns = to.ns, np = to.np;
+  sn_number *const A = to.A ? to.A : at.A, *const B = to.B ? to.B : at.B;
+  const SnSensorJacobian sensors = {to.C, to.D, to.F, at.by, to.sensors, at.bar};
+  if (to.E)
+    sn_step_sensitivity(m, at.world, at.adjoint, lane, at.by, A, B, to.E);
+  else if (to.A || to.B)
+    sn_step_jacobian(m, at.world, at.adjoint, lane, A, B);
+  if (to.C || to.D || to.F) sn_sensor_jacobian(m, at.world, at.adjoint, lane, &sensors);
+  return is_finite(to.A, n * n) && is_finite(to.B, n * nu) && is_finite(to.C, ns * n) && is_finite(to.D, ns * nu) &&
+         is_finite(to.E, n * np) && is_finite(to.F, ns * np);
+}
+
+static void clear_places(Places to) {
+  clear(to.A, to.n * to.n);
+  clear(to.B, to.n * to.nu);
+  clear(to.C, to.ns * to.n);
+  clear(to.D, to.ns * to.nu);
+  clear(to.E, to.n * to.np);
+  clear(to.F, to.ns * to.np);
 }
 
 bool sn_linearize_step(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b,
                        const SnLinearization *x, int i, int t, SnLinearizeScratch at) {
-  const bool step = t < x->nstep, made = b->rollout->status == SN_ROLLOUT_DONE || t < b->rollout->t;
-  const size_t n = (size_t)sn_tangent_size(m), nu = (size_t)m->nu, ns = (size_t)m->nsensordata;
-  const size_t k = (size_t)i * (size_t)x->nstep + (size_t)t;
-  const Places to = {.A = step ? matrix(x->A, k, n * n) : NULL,
-                     .B = step ? matrix(x->B, k, n * nu) : NULL,
-                     .C = step ? matrix(x->C, k, ns * n) : NULL,
-                     .D = step ? matrix(x->D, k, ns * nu) : NULL,
-                     .n = n,
-                     .nu = nu,
-                     .ns = ns};
+  const int state = x->first + t, end = b->rollout->nstep;
+  const bool made = b->rollout->status == SN_ROLLOUT_DONE || state < b->rollout->t;
+  const Places to = places(m, x, i, t, state < end);
   const SnExpansion expansion = x->cost ? expansion_at(m, x, i, t) : (SnExpansion){0};
   bool finite = true;
   if (made) {
-    sn_rollout_vjp_recompute(m, lane, b, t, at.world);
+    sn_rollout_vjp_recompute(m, lane, b, state, at.world);
     finite = linearize_world(m, lane, to, at);
-    if (x->cost) finite = expand_state(m, cost, lane, b, &expansion, t, at) && finite;
+    if (x->cost) finite = expand_state(m, cost, lane, b, &expansion, state, at) && finite;
     if (finite) return true;
   }
-  clear(to.A, n * n);
-  clear(to.B, n * nu);
-  clear(to.C, ns * n);
-  clear(to.D, ns * nu);
+  clear_places(to);
   if (x->cost) clear_expansion(m, &expansion);
   return finite;
 }
