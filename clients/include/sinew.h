@@ -859,9 +859,10 @@ static inline SinewRollouts sinew_default_rollouts(void) {
 }
 
 // Computes rollouts in parallel. Every number depends on the inputs alone, not on threads. A rollout that diverges is
-// data (status), not an error. With `gradients` the batch keeps controls and states, for sinew_batch_vjp and
-// sinew_batch_linearize. Returns SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond 1e10, a model of another
-// structure), SINEW_ERR_UNSUPPORTED (models on a device), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on failure.
+// data (status), not an error. With `gradients` the batch keeps controls and states, for sinew_batch_vjp,
+// sinew_batch_linearize and sinew_batch_sensitivity. Returns SINEW_ERR_ARGUMENT (sizes, a number that is NaN or beyond
+// 1e10, a model of another structure), SINEW_ERR_UNSUPPORTED (models on a device), SINEW_ERR_INTERRUPTED or
+// SINEW_ERR_DEVICE on failure.
 SINEW_API SinewStatus sinew_batch_rollout(SinewBatch *batch, const SinewRollouts *rollouts, SinewError *err);
 
 // Holds the derivatives of a user's cost by the entries of trajectories, each NULL: zero.
@@ -940,6 +941,37 @@ static inline SinewLinearization sinew_default_linearization(void) {
 // rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT, SINEW_ERR_UNSUPPORTED (C or D of a sensor without a
 // derivative, a device) or SINEW_ERR_INTERRUPTED on failure.
 SINEW_API SinewStatus sinew_batch_linearize(SinewBatch *batch, const SinewLinearization *out, SinewError *err);
+
+// Asks for sensitivities of rollouts: derivatives of all states and sensors by parameters, taken forward. There are
+// `columns` columns: first one for each parameter, then those of `initial` alone. Each array may be NULL.
+typedef struct SinewSensitivity {
+  size_t size;
+  const SinewParameters *parameters;  // parameters of a model of the batch's structure; NULL: none
+  int columns;                        // at least the count of parameters
+  const double *initial;              // (N, nstate, columns) of the initial states, as tangents; NULL: zero
+  const double *sensors;              // (nsensordata) where it is 0 the number is left out, its rows 0; NULL: all count
+  double *state;                      // (N, T + 1, nstate, columns) of the states, as tangents (dqpos, dqvel, dact)
+  double *sensordata;                 // (N, T + 1, nsensordata, columns)
+  int *status;  // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or a derivative left the range of numbers
+} SinewSensitivity;
+
+// Returns zeros.
+static inline SinewSensitivity sinew_default_sensitivity(void) {
+  SinewSensitivity x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Computes sensitivities along the rollouts of the last sinew_batch_rollout, with the batch's contacts from distance:
+// S' = A S + E from step to step, A and E the derivatives of a step by the state and the parameters. Takes an adjoint
+// for each dof and each sensor at each state, whatever the number of columns: where many numbers of a trajectory are
+// differentiated by some parameters that is less than sinew_batch_vjp for each number. All threads share the states;
+// only the CPU does it. A rollout whose status is not SINEW_OK has derivatives 0. May be called any number of times.
+// Returns SINEW_ERR_STATE (no rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT (a number that is not
+// finite, too few columns, parameters of another structure), SINEW_ERR_UNSUPPORTED (a sensor without a derivative, a
+// device), SINEW_ERR_MEMORY or SINEW_ERR_INTERRUPTED on failure.
+SINEW_API SinewStatus sinew_batch_sensitivity(SinewBatch *batch, const SinewSensitivity *out, SinewError *err);
 
 // ---- planners ----
 

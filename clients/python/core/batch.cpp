@@ -133,6 +133,25 @@ void linearize(Batch &batch, const Numbers &a, const Numbers &b, const Out &c, c
   check(sinew_batch_linearize(batch.handle.get(), &out, &err), err);
 }
 
+void sensitivity(Batch &batch, const ModelTangents *parameters, int columns, const In &initial, const In &sensors,
+                 const Out &state, const Out &sensordata, const Integers &status) {
+  Use use(batch.busy, "batch");
+  Use use_backend(*batch.backend.busy, "backend");
+  const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
+  const size_t n = batch.count, rows = n * (batch.steps + 1), cols = static_cast<size_t>(columns);
+  SinewSensitivity out = sinew_default_sensitivity();
+  out.parameters = parameters ? parameters->handle.get() : nullptr;
+  out.columns = columns;
+  out.initial = data_of(initial, "initial", n * s->nstate * cols);
+  out.sensors = data_of(sensors, "sensors", s->nsensordata);
+  out.state = data_of(state, "state", rows * s->nstate * cols);
+  out.sensordata = data_of(sensordata, "sensordata", rows * s->nsensordata * cols);
+  out.status = data_of(IntOut(status), "status", n);
+  SinewError err;
+  nb::gil_scoped_release unlocked;
+  check(sinew_batch_sensitivity(batch.handle.get(), &out, &err), err);
+}
+
 }  // namespace
 
 void bind_batch(nb::module_ &m) {
@@ -150,6 +169,8 @@ void bind_batch(nb::module_ &m) {
            nb::arg("warnings").none())
       .def("linearize", &linearize, nb::arg("A"), nb::arg("B"), nb::arg("C").none(), nb::arg("D").none(),
            nb::arg("status"))
+      .def("sensitivity", &sensitivity, nb::arg("parameters").none(), nb::arg("columns"), nb::arg("initial").none(),
+           nb::arg("sensors").none(), nb::arg("state").none(), nb::arg("sensordata").none(), nb::arg("status"))
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("sensordata").none(), nb::arg("ctrl").none(), nb::arg("cost").none(),
            nb::arg("out_ctrl").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
