@@ -29,6 +29,7 @@ from sinew.model import Model
 from sinew.model_tangents import ModelTangents
 from sinew.parameters import Parameter, Parameters
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
+from sinew.sensitivity import Sensitivity, sensitivity
 from sinew.state import State, StateLike
 from sinew.task import Task
 
@@ -55,6 +56,7 @@ __all__ = [
     "Parameter",
     "Parameters",
     "Rollout",
+    "Sensitivity",
     "SensorLinearization",
     "SimulationError",
     "SinewError",
@@ -70,6 +72,7 @@ __all__ = [
     "planner",
     "rollout",
     "rollout_vjp",
+    "sensitivity",
     "share",
 ]
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sinew import least_squares
 from sinew._arrays import Doubles
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError
@@ -25,7 +26,7 @@ from sinew.rollout import rollout, rollout_vjp
 
 __all__ = ["Identification", "Motion", "PoseLoss", "Segments", "StateLoss", "identify"]
 
-Optimizer = Literal["adam", "lbfgs"]
+Optimizer = Literal["adam", "lbfgs", "lm"]
 
 
 # ---- what was recorded ----
@@ -186,22 +187,44 @@ class StateLoss:
         self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments
     ) -> tuple[Doubles, Doubles, Doubles]:
         """Return the loss of each segment (N,), and its derivatives by the states after the first (N, K, .)."""
-        turns = _quaternions(model)
-        plain = np.setdiff1d(np.arange(model.nq), [adr + i for adr in turns for i in range(4)])
-        share = 1 / (qpos.shape[1] * (len(plain) + 9 * len(turns)))
-        goal = wanted.qpos[:, 1:]
+        plain, far, turns, speed, share = self._parts(model, qpos, qvel, wanted)
         bar = np.zeros_like(qpos)
-        far = (qpos[..., plain] - goal[..., plain]) / self.scale
         bar[..., plain] = far / self.scale
         loss = np.einsum("nki,nki->n", far, far)
-        for adr in turns:
-            matrix, change = _matrices(qpos[..., adr : adr + 4])
-            off = matrix - _matrices(goal[..., adr : adr + 4])[0]
+        for adr, off, change in turns:
             loss += np.einsum("nki,nki->n", off, off)
             bar[..., adr : adr + 4] = np.einsum("nki,nkij->nkj", off, change)
-        speed = qvel - wanted.qvel[:, 1:]
         loss += self.velocity * np.einsum("nki,nki->n", speed, speed)
         return share * loss, 2 * share * bar, 2 * share * self.velocity * speed
+
+    def _parts(self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments) -> tuple[Any, ...]:
+        """Return places of plain positions, how far they are off; (place, off, change) of turns; speeds; the share."""
+        starts, goal = _quaternions(model), wanted.qpos[:, 1:]
+        plain = np.setdiff1d(np.arange(model.nq), [adr + i for adr in starts for i in range(4)])
+        turns = []
+        for adr in starts:
+            matrix, change = _matrices(qpos[..., adr : adr + 4])
+            turns.append((adr, matrix - _matrices(goal[..., adr : adr + 4])[0], change))
+        far = (qpos[..., plain] - goal[..., plain]) / self.scale
+        share = 1 / (qpos.shape[1] * (len(plain) + 9 * len(turns)))
+        return plain, far, turns, qvel - wanted.qvel[:, 1:], share
+
+    def residuals(
+        self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments, by_qpos: Doubles, by_qvel: Doubles
+    ) -> tuple[Doubles, Doubles]:
+        """Return residuals (N, K, R) whose squares make the loss, and their derivatives (N, K, R, P).
+
+        ``by_qpos`` and ``by_qvel`` (N, K, ., P) are those of the entries of positions, and of velocities.
+        """
+        plain, far, turns, speed, share = self._parts(model, qpos, qvel, wanted)
+        off, by = [far], [by_qpos[..., plain, :] / self.scale]
+        for adr, turn, change in turns:
+            off.append(turn)
+            by.append(change @ by_qpos[..., adr : adr + 4, :])
+        if self.velocity > 0:
+            off.append(np.sqrt(self.velocity) * speed)
+            by.append(np.sqrt(self.velocity) * by_qvel)
+        return np.sqrt(share) * np.concatenate(off, axis=-1), np.sqrt(share) * np.concatenate(by, axis=-2)
 
 
 @dataclass(frozen=True)
@@ -259,7 +282,8 @@ class Identification:
     values : ndarray, (P,)
         Their values where the loss was least.
     errors : ndarray, (P,)
-        Standard errors by the Gauss-Newton matrix, where the loss counts as a mean of squares; NaN: not asked for.
+        Standard errors by the Gauss-Newton matrix: of the residuals of a `StateLoss`, else of the roots of the losses;
+        NaN: not asked for.
     loss : float
         The loss there, of all segments.
     held_out : float
@@ -346,7 +370,9 @@ class _Problem:
         return float(np.mean(loss[good])), np.sum(found[good], axis=0) / np.count_nonzero(good)
 
     def standard_errors(self, values: Doubles) -> Doubles:
-        """Return standard errors, from central differences of the roots of all losses."""
+        """Return standard errors: of residuals where the loss has them, else from differences of the losses' roots."""
+        if isinstance(self.loss, StateLoss):
+            return least_squares.standard_errors(self, values)
         steps = 1e-4 * np.maximum(np.abs(values), 1e-3)
         ends = [
             [np.sqrt(self.losses(self.clip(values + s * way), self.segments)) for way in np.diag(steps)]
@@ -459,8 +485,9 @@ def identify(
         Steps of the model from one recorded state to the next.
     loss : StateLoss or PoseLoss, optional
         Default: `StateLoss`.
-    optimizer : {"adam", "lbfgs"}
-        Adam on random batches of segments, or SciPy's L-BFGS-B on all of them.
+    optimizer : {"adam", "lbfgs", "lm"}
+        Adam on random batches of segments; on all of them SciPy's L-BFGS-B, or Levenberg and Marquardt's method on
+        exact Jacobians, for a `StateLoss`.
     iterations : int
         Iterations of it.
     rate, betas, batch : float, (float, float), int
@@ -490,8 +517,8 @@ def identify(
     ArgumentError
         Bad numbers, or no segment that does not diverge.
     """
-    if optimizer not in ("adam", "lbfgs"):
-        raise ArgumentError(f"optimizer: {optimizer!r}, allowed are adam, lbfgs")
+    if optimizer not in ("adam", "lbfgs", "lm"):
+        raise ArgumentError(f"optimizer: {optimizer!r}, allowed are adam, lbfgs, lm")
     if not 0 <= held_out < 1 or iterations < 1 or substeps < 1 or batch < 1 or not rate > 0:
         raise ArgumentError(
             f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, rate {rate}: allowed "
@@ -510,6 +537,8 @@ def identify(
     first = parameters.values if start is None else np.asarray(start, float)
     if optimizer == "adam":
         _adam(problem, first, iterations, rate, betas, batch, np.random.default_rng(seed), note)
+    elif optimizer == "lm":
+        least_squares.minimize(problem, first, iterations, note)
     else:
         _lbfgs(problem, first, iterations, note)
     tried = [history[-1], *sorted(history, key=lambda x: x["loss"])[:3]]

@@ -1,0 +1,90 @@
+"""Levenberg and Marquardt's method for identification: residuals of states and their derivatives by the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sinew._arrays import Doubles
+from sinew.errors import ArgumentError
+from sinew.sensitivity import entry_changes, sensitivity
+
+if TYPE_CHECKING:
+    from sinew.identify import Segments, StateLoss, _Problem
+
+__all__ = ["minimize", "residuals", "standard_errors"]
+
+_DIVERGED = 1e3  # each residual of a segment that diverges: a step that leads there is not taken
+
+
+def _state_loss(problem: _Problem) -> StateLoss:
+    from sinew.identify import StateLoss
+
+    if not isinstance(problem.loss, StateLoss):
+        raise ArgumentError(f"optimizer: lm needs a StateLoss, a {type(problem.loss).__name__} is no sum of squares")
+    return problem.loss
+
+
+def residuals(problem: _Problem, values: Doubles, segments: Segments) -> tuple[Doubles, Doubles]:
+    """Return residuals (R,), whose sum of squares is the mean loss of the segments, and Jacobian (R, P) by the values.
+
+    Raises
+    ------
+    ArgumentError
+        A loss that is no sum of squares, or all segments diverge.
+    """
+    loss, model = _state_loss(problem), problem.parameters.model(values)
+    now, nv = slice(problem.substeps, None, problem.substeps), model.nv
+    with problem.states(model, segments, True) as made:
+        found = sensitivity(made, problem.parameters.tangents(values))
+    good = found.status == 0
+    if not np.any(good):
+        raise ArgumentError(f"all {len(segments)} segments diverge at {values}")
+    qpos, qvel = (np.where(good[:, None, None], x[:, now], 1.0) for x in (made.qpos, made.qvel))
+    change = entry_changes(model, qpos, found.state[:, now, :nv])
+    off, slope = loss.residuals(model, qpos, qvel, segments, change, found.state[:, now, nv : 2 * nv])
+    off[~good], slope[~good] = _DIVERGED, 0
+    share = 1 / np.sqrt(len(segments))
+    return share * off.reshape(-1), share * slope.reshape(-1, slope.shape[-1])
+
+
+def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[[Mapping[str, Any]], None]) -> None:
+    """Turn the free numbers by SciPy's least squares on all segments, with exact Jacobians.
+
+    Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region.
+    """
+    from scipy.optimize import least_squares
+
+    parameters = problem.parameters
+    kept: dict[bytes, tuple[Doubles, Doubles]] = {}
+    count = 0
+
+    def evaluate(free: Doubles) -> tuple[Doubles, Doubles]:
+        nonlocal count
+        if free.tobytes() not in kept:
+            kept.clear()
+            values = parameters.to_values(free)
+            off, by_value = residuals(problem, values, problem.segments)
+            note({"iteration": count, "loss": float(off @ off), "values": values.tolist()})
+            count += 1
+            kept[free.tobytes()] = off, by_value * parameters.slopes(free)
+        return kept[free.tobytes()]
+
+    limits = [
+        p.bounds if p.transform == "none" and p.bounds else (-np.inf, np.inf)
+        for p in (parameters[n] for n in parameters.names)
+    ]
+    bounded = bool(np.any(np.isfinite(limits)))
+    least_squares(
+        lambda free: evaluate(free)[0], parameters.to_free(start), lambda free: evaluate(free)[1],
+        bounds=tuple(np.array(limits).T), method="trf" if bounded else "lm", x_scale="jac", max_nfev=iterations,
+    )  # fmt: skip
+
+
+def standard_errors(problem: _Problem, values: Doubles) -> Doubles:
+    """Return standard errors (P,) by the Gauss-Newton matrix, where residuals count as independent and of one size."""
+    off, jacobian = residuals(problem, values, problem.segments)
+    variance = float(off @ off) / max(len(off) - len(values), 1)
+    return np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
