@@ -758,6 +758,65 @@ SINEW_API SinewStatus sinew_integrators_run(SinewBackend *backend, SinewIntegrat
 SINEW_API SinewStatus sinew_integrators_vjp(SinewBackend *backend, SinewIntegrator *const *integrators, int count,
                                             const SinewIntegrationBars *bars, int *status, SinewError *err);
 
+// Describes nearest points of K pairs of geoms at N states; each output may be NULL.
+typedef struct SinewNearestPoints {
+  size_t size;
+  const SinewModel *model;
+  int count;            // N
+  const double *qpos;   // (N, nq); NULL: qpos0
+  const double *mocap;  // (N, nmocap, 7) poses of mocap bodies; NULL: the model's
+  int npair;            // K
+  const int *pair;      // (K, 2) geoms
+  double limit;         // distance beyond which none are looked for [m]; 0: no limit
+  double *dist;         // (N, K) as SinewDistance has them, and so do the others
+  double *from;         // (N, K, 3)
+  double *to;           // (N, K, 3)
+  double *normal;       // (N, K, 3)
+} SinewNearestPoints;
+
+// Returns zeros.
+static inline SinewNearestPoints sinew_default_nearest_points(void) {
+  SinewNearestPoints x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Finds nearest points as sinew_geom_distance does, on the threads of a CPU, the same bits whatever their number. The
+// states need no body: only poses are computed of them. Returns SINEW_ERR_ARGUMENT, SINEW_ERR_DIVERGED (a state with a
+// number that is NaN or beyond 1e10) or SINEW_ERR_MEMORY on failure. Returns SINEW_ERR_UNSUPPORTED (the backend is no
+// CPU) and SINEW_ERR_STATE too, as sinew_geom_distance. Then outputs hold anything, and the text tells where.
+SINEW_API SinewStatus sinew_nearest_points(SinewBackend *backend, const SinewNearestPoints *points, SinewError *err);
+
+// Holds derivatives of a number by nearest points, and where those by states go. Each may be NULL.
+typedef struct SinewNearestBars {
+  size_t size;
+  SinewCoordinates coordinates;       // coordinates of positions
+  bool surrogate;                     // points are carried rigidly by their geoms, for comparison
+  const double *dist;                 // (N, K)
+  const double *from;                 // (N, K, 3)
+  const double *to;                   // (N, K, 3)
+  const double *normal;               // (N, K, 3)
+  double *qpos;                       // (N, nv or nq)
+  double *mocap;                      // (N, nmocap, 6) by displacements, then by turns about the world's axes
+  const SinewParameters *parameters;  // parameters of the model
+  double *parameter;                  // (N, count of parameters) by them
+} SinewNearestBars;
+
+// Returns zeros.
+static inline SinewNearestBars sinew_default_nearest_bars(void) {
+  SinewNearestBars x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  return x;
+}
+
+// Runs the adjoint of sinew_nearest_points, which it computes again: `points` says at which states; its outputs are not
+// written. At kinks it gives what sinew_geom_distance_jacobian says. Fails likewise, with SINEW_ERR_ARGUMENT for a bar
+// that is not finite and SINEW_ERR_DIVERGED for a derivative that is not.
+SINEW_API SinewStatus sinew_nearest_points_vjp(SinewBackend *backend, const SinewNearestPoints *points,
+                                               const SinewNearestBars *bars, SinewError *err);
+
 // ---- interrupts ----
 
 // Returns whether the call under way shall end; `user` is what was handed in with the function. It is asked about every

@@ -51,6 +51,14 @@ SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlaced
 // they are zero.
 void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
                           const SnDistanceBar *bar, sn_real *wrench);
+// Does the same by a crude rule, for comparison. Nearest points are carried rigidly by their geoms, and the normal
+// turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
+void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
+                                    const SnDistance *r, const SnDistanceBar *bar, sn_real *wrench);
+// Adds to size_bar (6) the derivatives by the sizes of both geoms, three each, as geom_size has them. They are central
+// differences of the search alone; on parallel faces, where it may find other points, dist alone counts.
+void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
+                               const SnDistanceBar *bar, sn_real *size_bar);
 // Computes the Jacobian (SN_DISTANCE_ROWS, 12) by turns and displacements of both geoms.
 void sn_geom_distance_jacobian(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
                                sn_real *jacobian);

@@ -26,6 +26,9 @@
 //
 //   w_k'(torque + (x - c) x force) + v_k'force.
 //
+// By sizes. A search depends on few numbers: their derivatives are its central differences, as those of contacts
+// (collide.c). Meshes and planes have no sizes that count.
+//
 // Kinks. Where two choices are equally near, what is given is the derivative of the one that was found: of a point in
 // the middle of a box the face that made the contact, of parallel edges and faces the point that was found carried with
 // the geoms (collide_convex.c, surface.c: a straight direction of the first shape turns the normal), of coinciding
@@ -154,20 +157,84 @@ SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlaced
   return SN_OK;
 }
 
-void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
-                          const SnDistanceBar *bar, sn_real *wrench) {
-  SnShape a, b;
-  sn_real spread[3], own[12] = {0};
-  if (!r->within) return;
-  const bool swap = order(m, g1, g2, &a, &b);
+// Bars of the contact of r, whose normal points the other way where the geoms have changed places.
+static SnContactBar contact_bar(const SnDistance *r, const SnDistanceBar *bar, bool swap) {
   SnContactBar contact = {0};
+  sn_real spread[3];
   sn_add3(contact.pos, bar->from, bar->to);
   sn_sub3(spread, bar->to, bar->from);
   contact.dist = bar->dist + SN_R(0.5) * sn_dot3(r->normal, spread);
   sn_addscl3(contact.normal, bar->normal, spread, SN_R(0.5) * r->dist);
   if (swap) sn_scale3(contact.normal, contact.normal, -1);
+  return contact;
+}
+
+void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
+                          const SnDistanceBar *bar, sn_real *wrench) {
+  SnShape a, b;
+  sn_real own[12] = {0};
+  if (!r->within) return;
+  const bool swap = order(m, g1, g2, &a, &b);
+  const SnContactBar contact = contact_bar(r, bar, swap);
   sn_collide_shapes_vjp(m, &a, &b, r->collider, 0, &r->contact, &contact, own);
   for (int i = 0; i < 12; ++i) wrench[i] += own[swap ? (i + 6) % 12 : i];
+}
+
+void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
+                                    const SnDistance *r, const SnDistanceBar *bar, sn_real *wrench) {
+  if (!r->within) return;
+  const SnShape a = {g1->pos, g1->mat, m->geom_size + 3 * g1->geom, g1->geom};
+  const SnShape b = {g2->pos, g2->mat, m->geom_size + 3 * g2->geom, g2->geom};
+  SnContact con = r->contact;
+  SnContactBar contact = {.dist = bar->dist};
+  sn_copy3(con.frame, r->normal);
+  sn_copy3(contact.normal, bar->normal);
+  sn_collide_surrogate_vjp(&a, &b, &con, &contact, wrench);
+  sn_push(wrench, &a, r->from, bar->from);
+  sn_push(wrench + 6, &b, r->to, bar->to);
+}
+
+// Finds the nearest points of r again with another size of one of its two shapes. Returns whether they are about where
+// they were, within `near` [m].
+static bool resized(const SnModel *m, SnShape shape[2], int side, const sn_real *size, sn_real near,
+                    const SnDistance *r, SnContact *con) {
+  const sn_real *own = shape[side].size;
+  shape[side].size = size;
+  const bool found = find(m, shape, shape + 1, r->collider, SN_MAXVAL, con);
+  shape[side].size = own;
+  if (!found || con->dist >= SN_MAXVAL) {
+    *con = r->contact;
+    return false;
+  }
+  sn_normalize3(con->frame);
+  return sn_dist3(con->pos, r->contact.pos) <= near;
+}
+
+void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
+                               const SnDistanceBar *bar, sn_real *size_bar) {
+  SnShape shape[2];
+  if (!r->within) return;
+  const bool swap = order(m, g1, g2, shape, shape + 1);
+  const SnContactBar contact = contact_bar(r, bar, swap);
+  for (int k = 0; k < 6; ++k) {
+    const int side = k / 3;
+    const sn_real *size = shape[side].size, h = SN_DIFFERENCE * size[k % 3], near = SN_R(0.01) * size[k % 3];
+    SnContact end[2][SN_MAXCON_PAIR];
+    bool steady = true;
+    if (h == 0 || m->geom_type[shape[side].geom] == SN_GEOM_PLANE || m->geom_type[shape[side].geom] == SN_GEOM_MESH)
+      continue;
+    for (int e = 0; e < 2; ++e) {
+      sn_real moved[3];
+      sn_copy3(moved, size);
+      moved[k % 3] += e == 0 ? h : -h;
+      steady = resized(m, shape, side, moved, near, r, end[e]) && steady;
+    }
+    sn_real sum = contact.dist * (end[0]->dist - end[1]->dist);
+    for (int e = 0; e < 3 && steady; ++e)
+      sum += contact.pos[e] * (end[0]->pos[e] - end[1]->pos[e]) +
+             contact.normal[e] * (end[0]->frame[e] - end[1]->frame[e]);
+    size_bar[swap ? (k + 3) % 6 : k] += sum / (2 * h);
+  }
 }
 
 void sn_geom_distance_jacobian(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,

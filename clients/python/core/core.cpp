@@ -86,6 +86,7 @@ NB_MODULE(_core, m) {
   bind_batch(m);
   bind_bodies(m);
   bind_integrator(m);
+  bind_nearest_points(m);
   bind_mujoco(m);
   bind_xla(m);
 }

@@ -111,6 +111,7 @@ void bind_planner(nb::module_ &m);
 void bind_batch(nb::module_ &m);
 void bind_bodies(nb::module_ &m);
 void bind_integrator(nb::module_ &m);
+void bind_nearest_points(nb::module_ &m);
 void bind_mujoco(nb::module_ &m);
 void bind_xla(nb::module_ &m);
 

@@ -27,6 +27,7 @@ from sinew.integrate_batch import IntegrationGradients, Integrations, integrate_
 from sinew.linearize import Linearization, SensorLinearization, linearize
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
+from sinew.nearest_points import NearestGradient, NearestPoints, nearest_points, nearest_points_vjp
 from sinew.parameters import Parameter, Parameters
 from sinew.rollout import Gradient, Rollout, rollout, rollout_vjp
 from sinew.sensitivity import Sensitivity, sensitivity
@@ -53,6 +54,8 @@ __all__ = [
     "Linearization",
     "Model",
     "ModelTangents",
+    "NearestGradient",
+    "NearestPoints",
     "Parameter",
     "Parameters",
     "Rollout",
@@ -69,6 +72,8 @@ __all__ = [
     "integrate_batch_vjp",
     "integrate_vjp",
     "linearize",
+    "nearest_points",
+    "nearest_points_vjp",
     "planner",
     "rollout",
     "rollout_vjp",

@@ -1,4 +1,4 @@
-"""Rollouts as an operation of PyTorch.
+"""Rollouts and nearest points as operations of PyTorch.
 
 >>> from sinew.torch import rollout
 >>> ctrl = torch.zeros(64, 256, model.nu, requires_grad=True)
@@ -11,7 +11,8 @@ Tensors are on the CPU. Physics is computed in doubles whatever their type; resu
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +25,14 @@ except ImportError as error:
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, UnsupportedError
 from sinew.model import Model
+from sinew.nearest_points import nearest_points as _nearest_points
+from sinew.nearest_points import nearest_points_vjp
 from sinew.rollout import Rollout, rollout_vjp
 from sinew.rollout import rollout as _rollout
 from sinew.state import State, StateLike
 from sinew.trajectory import Trajectory
 
-__all__ = ["Trajectory", "rollout"]
+__all__ = ["Nearest", "Trajectory", "nearest_points", "rollout"]
 
 _DIFFERENTIABLE = ("ctrl", "qpos", "qvel", "act")
 
@@ -164,3 +167,93 @@ def rollout(
     options = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd, "integrator": integrator}
     call = _Call(model, State(**constant), ctrl, dtype, {**options, "gradients": gradients})
     return Trajectory(*_Forward.apply(call, *(tensors.get(name) for name in _DIFFERENTIABLE)))
+
+
+# ---- nearest points ----
+
+
+class Nearest(NamedTuple):
+    """Nearest points of K pairs of geoms at N states, as `sinew.NearestPoints` has them."""
+
+    dist: torch.Tensor
+    fromto: torch.Tensor
+    normal: torch.Tensor
+
+
+class _Pairs(NamedTuple):
+    """What of a call is no tensor that may have a gradient."""
+
+    model: Model
+    state: State
+    pairs: Any
+    derivative: Literal["exact", "surrogate"]
+    options: dict[str, Any]
+
+
+class _NearestPoints(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, call: _Pairs, qpos: torch.Tensor | None) -> tuple[torch.Tensor, ...]:
+        given = {} if qpos is None else {"qpos": _numbers(qpos)}
+        result = _nearest_points(call.model, State(**{**vars(call.state), **given}), call.pairs, **call.options)
+        ctx.result, ctx.derivative = result, call.derivative
+        ctx.save_for_backward(qpos)
+        ctx.set_materialize_grads(False)
+        dtype = torch.float64 if qpos is None else qpos.dtype
+        return tuple(torch.from_numpy(x).to(dtype) for x in (result.dist, result.fromto, result.normal))
+
+    @staticmethod
+    def backward(ctx: Any, *bars: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        return None, _NearestBackward.apply(ctx.result, ctx.derivative, *ctx.saved_tensors, *bars)
+
+
+class _NearestBackward(torch.autograd.Function):
+    """Goes back through nearest points, an operation of its own as `_Backward` is."""
+
+    @staticmethod
+    def forward(ctx: Any, result: Any, derivative: Any, qpos: torch.Tensor, *bars: torch.Tensor | None) -> torch.Tensor:
+        dist, fromto, normal = (None if x is None else _numbers(x) for x in bars)
+        return _fitted(nearest_points_vjp(result, dist, fromto, normal, derivative=derivative).qpos, qpos)
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise UnsupportedError("second derivatives: sinew.torch.nearest_points has first derivatives only")
+
+
+def nearest_points(
+    model: Model,
+    state: StateLike | None = None,
+    pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer] = (),
+    *,
+    limit: float = np.inf,
+    threads: int = 0,
+    derivative: Literal["exact", "surrogate"] = "exact",
+) -> Nearest:
+    """Find nearest points of any pairs of geoms at one state, or at N, as `sinew.nearest_points` does.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    state : State, mapping or MjData, optional
+        States. Gradients go to `qpos`, as derivatives by its entries, where it is a tensor that requires them.
+    pairs : sequence of pairs of str or int, (K, 2)
+        Geoms, by names or indices.
+    limit : float
+        What is farther away is not looked for [m].
+    threads : int
+        Threads of the CPU; 0: as many as this process may use.
+    derivative : {"exact", "surrogate"}
+        Whether points and normals move as they do, or, for comparison, are carried rigidly by their geoms.
+
+    Returns
+    -------
+    Nearest
+        `dist` (N, K), `fromto` (N, K, 2, 3), `normal` (N, K, 3), of the type of `qpos`; float64 without it.
+    """
+    of = State.of(state)
+    qpos = of.qpos if isinstance(of.qpos, torch.Tensor) else None
+    if qpos is not None:
+        _checked("qpos", qpos)
+    constant = {name: _numbers(x) if isinstance(x, torch.Tensor) else x for name, x in vars(of).items()}
+    call = _Pairs(model, State(**constant), pairs, derivative, {"limit": limit, "threads": threads})
+    return Nearest(*_NearestPoints.apply(call, qpos))

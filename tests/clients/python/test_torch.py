@@ -15,7 +15,7 @@ from sinew.errors import ArgumentError, UnsupportedError
 
 torch = pytest.importorskip("torch", reason="PyTorch is not there")
 
-from sinew.torch import rollout  # noqa: E402
+from sinew.torch import nearest_points, rollout  # noqa: E402
 
 import processes  # noqa: E402
 from bodies import body  # noqa: E402
@@ -266,3 +266,47 @@ def test_threads_have_graphs_of_their_own() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+# ---- nearest points ----
+
+ARM = """<mujoco><worldbody><geom name="wall" type="box" size=".1 .5 .5" pos=".8 0 0"/>
+<body><joint type="ball"/><geom name="rod" type="capsule" size=".05" fromto="0 0 0 .5 0 0"/></body>
+</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("derivative", ["exact", "surrogate"])
+def test_nearest_points_are_those_of_numpy(dtype: torch.dtype, derivative: str) -> None:
+    model = sinew.Model.from_string(ARM)
+    turns = np.random.default_rng(2).standard_normal((5, 4)) * 0.2 + [1, 0, 0, 0]
+    qpos = torch.tensor(turns, dtype=dtype, requires_grad=True)
+    out = nearest_points(model, {"qpos": qpos}, [("rod", "wall")], derivative=derivative)
+    want = sinew.nearest_points(model, {"qpos": qpos.detach().numpy()}, [("rod", "wall")])
+    assert out.dist.dtype == dtype and out.fromto.shape == (5, 1, 2, 3)
+    np.testing.assert_array_equal(out.normal.detach().numpy(), want.normal.astype(out.normal.detach().numpy().dtype))
+    (out.dist.sum() + 2 * out.fromto[..., 0, 1].sum()).backward()
+    bar = np.zeros_like(want.fromto)
+    bar[..., 0, 1] = 2
+    gradient = sinew.nearest_points_vjp(want, np.ones_like(want.dist), bar, derivative=derivative).qpos
+    np.testing.assert_allclose(qpos.grad.numpy(), gradient, rtol=1e-6, atol=1e-7)
+
+
+def test_one_state_of_nearest_points_serves_many_and_none_needs_gradients() -> None:
+    model = sinew.Model.from_string(ARM)
+    qpos = torch.tensor([1.0, 0.1, 0.2, 0.3], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(
+        lambda q: nearest_points(model, {"qpos": q / q.norm()}, [("rod", "wall"), ("wall", "rod")]), (qpos,), atol=1e-6
+    )
+    out = nearest_points(model, None, [("rod", "wall")])
+    assert not out.dist.requires_grad and out.dist.shape == (1,)
+
+
+def test_second_derivatives_of_nearest_points_are_refused() -> None:
+    model = sinew.Model.from_string(ARM)
+    qpos = torch.tensor([1.0, 0.1, 0.2, 0.3], dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(
+        nearest_points(model, {"qpos": qpos}, [("rod", "wall")]).dist.sum(), qpos, create_graph=True
+    )
+    with pytest.raises(UnsupportedError, match="second derivatives"):
+        first.sum().backward()

@@ -1,5 +1,5 @@
 // Derivatives of the distance of two geoms against differences: of our own by both poses, for every pair of types; of
-// MuJoCo's mj_geomDistance; and by qpos, in a hand with an object. At kinks they are finite and balanced.
+// MuJoCo's mj_geomDistance; by qpos, in a hand with an object; by sizes. At kinks they are finite and balanced.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -265,6 +265,78 @@ static void kinks(void **state) {
   sn_oracle_free(&o);
 }
 
+// ---- by sizes ----
+
+static void resize(const Pair *p, const double *dx, double sign) {
+  for (int k = 0; k < 6; ++k) {
+    const int geom = p->base[k / 3].geom;
+    if (p->o->m->geom_type[geom] != SN_GEOM_PLANE) p->o->m->geom_size[3 * geom + k % 3] += (sn_real)(sign * dx[k]);
+  }
+}
+
+static bool size_forward(void *context, const double *dx, double *y) {
+  const Pair *p = context;
+  sn_real own[2][3];
+  for (int i = 0; i < 2; ++i) sn_copy3(own[i], p->o->m->geom_size + 3 * p->base[i].geom);
+  resize(p, dx, 1);
+  const SnDistance r = distance(p->o, p->base);
+  for (int i = 0; i < 2; ++i) sn_copy3(p->o->m->geom_size + 3 * p->base[i].geom, own[i]);
+  flatten(&r, y);
+  return r.within;
+}
+
+static void size_adjoint(void *context, const double *ybar, double *xbar) {
+  const Pair *p = context;
+  const SnDistance r = distance(p->o, p->base);
+  const SnDistanceBar bar = bar_of(ybar);
+  sn_real sizes[6] = {0};
+  sn_geom_distance_size_vjp(p->o->m, p->base, p->base + 1, &r, &bar, sizes);
+  for (int i = 0; i < 6; ++i) xbar[i] += (double)sizes[i];
+}
+
+static bool size_sample(void *context) {
+  Pair *p = context;
+  for (int i = 0; i < 2; ++i) draw(p->o, p->base[i].geom, p->far, p->base + i);
+  return is_smooth(p, 6, size_forward);
+}
+
+static void by_sizes(void **state) {
+  (void)state;
+  SnOracle o;
+  load(&o);
+  for (int i = 0; i < TYPES; ++i)
+    for (int j = i > 1 ? i : 1; j < TYPES - 1; ++j) {  // a mesh has none
+      Pair p = {.o = &o, .far = 0.3, .base = {{.geom = 2 * i}, {.geom = 2 * j + 1}}};
+      char name[64];
+      snprintf(name, sizeof name, "sizes of %s, %s", names[i], names[j]);
+      const SnGradCase c = {.name = name,
+                            .nx = 6,
+                            .ny = NY,
+                            .context = &p,
+                            .sample = size_sample,
+                            .forward = size_forward,
+                            .adjoint = size_adjoint};
+      sn_gradcheck(&c, SEED);
+    }
+  sn_oracle_free(&o);
+}
+
+// Parallel faces of boxes: the search may find any corner, so that only the distance counts, and it does.
+static void size_of_parallel_faces(void **state) {
+  (void)state;
+  SnOracle o;
+  load(&o);
+  const SnPlacedGeom g[2] = {{.geom = 10, .mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}},
+                             {.geom = 11, .pos = {0, 0, SN_R(0.4)}, .mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}}};
+  const SnDistance r = distance(&o, g);
+  const SnDistanceBar bar = {.dist = 1, .normal = {1, 1, 1}};
+  const double want[6] = {0, 0, -1, 0, 0, -1};
+  sn_real sizes[6] = {0};
+  sn_geom_distance_size_vjp(o.m, g, g + 1, &r, &bar, sizes);
+  for (int k = 0; k < 6; ++k) assert_true(fabs((double)sizes[k] - want[k]) < SN_TOL(1e-8, 1e-3));
+  sn_oracle_free(&o);
+}
+
 static void place_geoms(Pair *p, const double *dx) {
   SnGradWorld *g = &p->g;
   double full[512] = {0};
@@ -336,7 +408,8 @@ static void by_qpos(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair), cmocka_unit_test(of_mujoco), cmocka_unit_test(kinks),
-                                     cmocka_unit_test(by_qpos)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_pair), cmocka_unit_test(of_mujoco),
+                                     cmocka_unit_test(kinks),      cmocka_unit_test(by_qpos),
+                                     cmocka_unit_test(by_sizes),   cmocka_unit_test(size_of_parallel_faces)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
