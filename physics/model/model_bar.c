@@ -257,7 +257,7 @@ void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) 
   bar->muscle_moved = t->muscle_moved;
 }
 
-void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_number *out) {
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_real *out) {
   for (int p = 0; p < t->n; ++p) {
     double sum = 0;
     for (int i = t->adr[p]; i < t->adr[p + 1]; ++i) {
@@ -266,6 +266,6 @@ void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_numb
       memcpy(&at, (const char *)bar + t->field[e->field].pointer, sizeof at);
       sum += e->rate * (double)at[e->index];
     }
-    out[p] = (sn_number)sum;
+    out[p] = (sn_real)sum;
   }
 }

@@ -49,6 +49,6 @@ size_t sn_model_bar_size(const SnModelTangents *t);
 // Points the fields of a bar into memory of that size, 64-byte aligned, and zeroes it.
 void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory);
 // Writes the derivatives by the parameters (n).
-void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_number *out);
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_real *out);
 
 #endif
