@@ -379,6 +379,7 @@ typedef struct SinewCfd {
   bool friction;              // contacts at a distance have rows of friction
   bool surrogate;             // derivatives carry contact points rigidly with the bodies, for comparison
   const char *const *bodies;  // (.., NULL) bodies that take part, with all that hangs on them; NULL: all
+  double smooth;  // length over which contacts of boxes, and of cylinders on planes, are smoothed [m]; 0: not
 } SinewCfd;
 
 // Returns settings without contacts from distance.

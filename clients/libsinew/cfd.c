@@ -10,19 +10,22 @@ _Static_assert((int)SINEW_CFD_NONE == (int)SN_CFD_NONE && (int)SINEW_CFD_BACKWAR
 
 // The numbers of a caller among a planner's settings, which know their bounds; zeros keep the defaults.
 static SinewStatus read_numbers(const SinewCfd *cfd, SnSettings *settings, SinewError *err) {
-  static const char *const name[SN_NIMP + 1] = {"cfd_far",      "cfd_touch", "cfd_reach",
-                                                "cfd_midpoint", "cfd_power", "cfd_softplus"};
+  const struct {
+    const char *setting, *member;
+    double value;
+  } number[] = {{"cfd_far", "solimp[0]", cfd->solimp[0]},   {"cfd_touch", "solimp[1]", cfd->solimp[1]},
+                {"cfd_reach", "solimp[2]", cfd->solimp[2]}, {"cfd_midpoint", "solimp[3]", cfd->solimp[3]},
+                {"cfd_power", "solimp[4]", cfd->solimp[4]}, {"cfd_softplus", "softplus", cfd->softplus},
+                {"cfd_smooth", "smooth", cfd->smooth}};
   *settings = sn_default_settings();
   settings->cfd = (int)cfd->use;
   settings->cfd_friction = cfd->friction;
   settings->contact_gradient = cfd->surrogate;
-  for (int k = 0; k <= SN_NIMP; ++k) {
+  for (size_t k = 0; k < sizeof number / sizeof *number; ++k) {
     SnError why;
-    const double value = k < SN_NIMP ? cfd->solimp[k] : cfd->softplus;
-    if (value == 0) continue;
-    if (sn_settings_set(settings, sn_settings_find(name[k]), value, &why) == SN_OK) continue;
-    return k < SN_NIMP ? api_fail(err, SINEW_ERR_ARGUMENT, "SinewCfd.solimp[%d]: %s", k, why.text)
-                       : api_fail(err, SINEW_ERR_ARGUMENT, "SinewCfd.softplus: %s", why.text);
+    if (number[k].value == 0) continue;
+    if (sn_settings_set(settings, sn_settings_find(number[k].setting), number[k].value, &why) != SN_OK)
+      return api_fail(err, SINEW_ERR_ARGUMENT, "SinewCfd.%s: %s", number[k].member, why.text);
   }
   return SINEW_OK;
 }

@@ -8,7 +8,8 @@
 // reach is lost. Nothing depends on the number of lanes.
 //
 // In a world with contacts from distance (SnCfd) pairs that take part also have a contact when they do not touch: their
-// nearest points.
+// nearest points. With SnCfd.smooth boxes and cylinders on planes among them have contacts without choices instead,
+// touching or not (collide_smooth.c).
 #include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
 #include "physics/collision/collision.h"
@@ -199,10 +200,30 @@ SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, 
   return n > 0;
 }
 
+// True when a pair collides without choices (collide_smooth.c).
+SN_LOCAL bool collide_is_smooth(const SnModel *m, const SnWorld *w, int pair) {
+  return w->cfd->smooth > 0 && collide_takes_part(w, pair) && sn_has_smooth((SnCollider)m->cpair_collider[pair]);
+}
+
+// The length of the smoothing, of which formulas take cubes.
+SN_INLINE sn_real collide_smoothing(const SnWorld *w) { return sn_max(w->cfd->smooth, SN_R(1e-6)); }
+
+// Contacts without choices, touching or not.
+SN_LOCAL int collide_smooth_pair(const SnModel *m, const SnWorld *w, int pair, const SnShape *a, const SnShape *b,
+                                 SnContact *con) {
+  const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
+  const SnSmooth smooth = {margin, margin + w->cfd->solimp[2], collide_smoothing(w)};
+  return sn_collide_smooth(a, b, (SnCollider)m->cpair_collider[pair], &smooth, con);
+}
+
 // The same in a world with CFD: a pair that does not touch has one contact, at its nearest points. A pair that touches
 // drops those of its contacts that make no rows.
 SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
   const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
+  if (collide_is_smooth(m, w, pair)) {
+    const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
+    return collide_smooth_pair(m, w, pair, &a, &b, con);
+  }
   const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
   if (!collide_takes_part(w, pair)) return near;
   int touching = 0;
@@ -250,8 +271,9 @@ SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const
 }
 
 // The collider that made a contact.
-SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnContact *con) {
-  return con->cfd == SN_CONTACT_FAR ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
+SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnWorld *w, const SnContact *con) {
+  const bool far = con->cfd == SN_CONTACT_FAR && !collide_is_smooth(m, w, con->pair);
+  return far ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
 }
 
 // A contact of the list from what a collider wrote and the parameters of its pair.
@@ -281,7 +303,7 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
     con->exclude = 0;
     if (con->cfd == SN_CONTACT_FAR && !w->cfd->friction) con->dim = 1;
   }
-  const bool convex = collide_made_by(m, con) == SN_COLLIDER_CONVEX;
+  const bool convex = collide_made_by(m, w, con) == SN_COLLIDER_CONVEX;
   for (int i = 0; i < 6; ++i) con->corner[i] = convex ? raw->corner[i] : -1;
 }
 
@@ -400,8 +422,10 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
   const SnShape a = sn_shape(m, w, con->geom[0]), b = sn_shape(m, w, con->geom[1]);
   if (w->cfd->surrogate)
     sn_collide_surrogate_vjp(&a, &b, con, bar, wrench);
+  else if (con->feature < 0)
+    sn_collide_smooth_vjp(&a, &b, collide_made_by(m, w, con), collide_smoothing(w), con, bar, wrench);
   else
-    sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, con), m->cpair_reach[con->pair], con, bar, wrench);
+    sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, w, con), m->cpair_reach[con->pair], con, bar, wrench);
 }
 
 SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
@@ -449,12 +473,14 @@ SN_LOCAL bool collide_resized(const SnModel *m, const SnWorld *w, const SnContac
                               SnContact *to) {
   SnShape shape[2] = {sn_shape(m, w, con->geom[0]), sn_shape(m, w, con->geom[1])};
   SnContact found[SN_COLLIDE_SLOTS];
-  const SnCollider collider = collide_made_by(m, con);
+  const SnCollider collider = collide_made_by(m, w, con);
   const sn_real reach = sn_max(m->cpair_reach[con->pair], con->dist) + SN_R(1e-3);
   sn_real nearest = SN_R(1e30);
   int n = 0;
   shape[side].size = size;
-  if (con->cfd == SN_CONTACT_FAR && collider == SN_COLLIDER_CONVEX)
+  if (con->feature < 0)
+    n = collide_smooth_pair(m, w, con->pair, shape, shape + 1, found);
+  else if (con->cfd == SN_CONTACT_FAR && collider == SN_COLLIDER_CONVEX)
     n = sn_convex_nearest(m, shape, shape + 1, reach, found);
   else if (collider == SN_COLLIDER_ELLIPSOID)
     n = collide_ellipsoid(m, shape, shape + 1, reach, found);

@@ -456,3 +456,10 @@ SN_FUNC void sn_collide_box_box_vjp(const SnShape *a, const SnShape *b, const Sn
   else
     box_face_vjp(a, b, con, bar, wrench);
 }
+
+SN_FUNC bool sn_box_edges_cross(int feature) {
+  if (feature % BOX_CHOICE >= 6) return true;
+  const int lines = feature / BOX_CHOICE % BOX_LINES;
+  const bool u = lines & BOX_U, v = lines & BOX_V, x = lines & BOX_CLIP_X, y = lines & BOX_CLIP_Y;
+  return u != v && x != y;
+}

@@ -185,6 +185,28 @@ SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape 
 SN_FUNC void sn_collide_shapes_vjp(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider,
                                    sn_real reach, const SnContact *con, const SnContactBar *bar, sn_real *wrench);
 
+// Says how smooth contacts are found (collide_smooth.c).
+typedef struct SnSmooth {
+  sn_real touch;   // distance below which edges of boxes that cross have contacts [m]
+  sn_real reach;   // distance up to which all others have [m]
+  sn_real length;  // over which choices are smoothed [m], > 0
+} SnSmooth;
+
+// Returns whether a collider has a version without choices, for worlds with CFD.
+SN_INLINE bool sn_has_smooth(SnCollider collider) {
+  return collider == SN_COLLIDER_PLANE_CYLINDER || collider == SN_COLLIDER_PLANE_BOX || collider == SN_COLLIDER_BOX_BOX;
+}
+// Collides a pair by it. con has room for SN_MAXCON_PAIR + 1 contacts. Contacts of MuJoCo's own collider may be among
+// them; the others have features below 0. Returns the number, which is at most that of the collider (sn_collider_max).
+SN_FUNC int sn_collide_smooth(const SnShape *a, const SnShape *b, SnCollider collider, const SnSmooth *smooth,
+                              SnContact *con);
+// Runs the adjoint of a contact whose feature is below 0; `length` as it was.
+SN_FUNC void sn_collide_smooth_vjp(const SnShape *a, const SnShape *b, SnCollider collider, sn_real length,
+                                   const SnContact *con, const SnContactBar *bar, sn_real *wrench);
+
+// Returns whether a contact of sn_collide_box_box lies where edges cross, and not at a corner (collide_box.c).
+SN_FUNC bool sn_box_edges_cross(int feature);
+
 // Runs the adjoint of any contact by a crude rule, the surrogate gradients. The nearest points are carried rigidly by
 // their geoms, the normal turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
 SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,

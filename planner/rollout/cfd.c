@@ -51,6 +51,7 @@ SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bo
                              .friction = s->cfd_friction,
                              .solimp = {s->cfd_far, s->cfd_touch, s->cfd_reach, s->cfd_midpoint, s->cfd_power},
                              .width = s->cfd_softplus,
+                             .smooth = s->cfd_smooth,
                              .pair = pair};
   return cfd;
 }
@@ -58,7 +59,7 @@ SnCfdSettings sn_cfd_settings(const SnSettings *s, const unsigned char *pair, bo
 bool sn_cfd_equal(const SnCfdSettings *a, const SnCfdSettings *b) {
   if (a->on != b->on) return false;
   if (!a->on) return true;
-  bool same = a->friction == b->friction && a->width == b->width && a->pair == b->pair;
+  bool same = a->friction == b->friction && a->width == b->width && a->smooth == b->smooth && a->pair == b->pair;
   for (int i = 0; i < SN_NIMP; ++i) same = same && a->solimp[i] == b->solimp[i];
   return same;
 }

@@ -13,6 +13,7 @@ typedef struct SnCfdSettings {
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
   double solimp[SN_NIMP];     // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
   double width;               // width of the softplus [m], > 0
+  double smooth;              // length over which collision is smoothed [m]; 0: as it is
   const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
 } SnCfdSettings;
 
@@ -20,8 +21,12 @@ typedef struct SnCfdSettings {
 static inline SnCfd sn_cfd(const SnCfdSettings *s) {
   SnCfd to = {0};
   if (!s) return to;
-  to = (SnCfd){
-      .on = s->on, .surrogate = s->surrogate, .friction = s->friction, .width = (sn_real)s->width, .pair = s->pair};
+  to = (SnCfd){.on = s->on,
+               .surrogate = s->surrogate,
+               .friction = s->friction,
+               .width = (sn_real)s->width,
+               .smooth = (sn_real)s->smooth,
+               .pair = s->pair};
   for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)s->solimp[k];
   return to;
 }

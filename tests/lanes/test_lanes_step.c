@@ -62,12 +62,19 @@ static void compare_model(const char *path, int nstate, int nstep, bool cfd) {
   sn_oracle_free(&o);
 }
 
+// Half of the states as they are, half with contacts from distance and collision without choices.
 static void small_models(void **state) {
   (void)state;
+  const SnCfd smooth = {.on = 1,
+                        .friction = 1,
+                        .solimp = {0, SN_R(0.1), SN_R(0.3), SN_R(0.5), 2},
+                        .width = SN_R(0.002),
+                        .smooth = SN_R(0.01)};
   static const char *const xml[] = {
       "<mujoco><worldbody><geom type='plane' size='1 1 .1'/>"
       "<body pos='0 0 .1'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"
-      "<body pos='.3 0 .1'><freejoint/><geom type='ellipsoid' size='.1 .12 .11'/></body></worldbody></mujoco>",
+      "<body pos='.3 0 .1'><freejoint/><geom type='ellipsoid' size='.1 .12 .11'/></body>"
+      "<body pos='0 .2 .1'><freejoint/><geom type='box' size='.1 .1 .1'/></body></worldbody></mujoco>",
       "<mujoco><option cone='elliptic' integrator='implicitfast'/><worldbody><geom type='plane' size='1 1 .1'/>"
       "<body pos='0 0 .5'><joint type='ball' damping='.1'/><geom type='capsule' fromto='0 0 0 0 0 -.5' size='.05'/>"
       "<body pos='0 0 -.5'><joint axis='0 1 0' range='-1 1' limited='true' frictionloss='.1'/>"
@@ -77,6 +84,7 @@ static void small_models(void **state) {
     SnOracle o;
     sn_oracle_load_string(&o, xml[i]);
     for (int k = 0; k < 4; ++k) {
+      if (k >= 2) *o.w.cfd = smooth;
       sn_oracle_randomize(&o, 1.0);
       sn_oracle_copy_state(&o);
       compare(&o, 3);

@@ -167,6 +167,7 @@ CFD(see_cfd_midpoint, solimp[3])
 CFD(see_cfd_power, solimp[4])
 CFD(see_cfd_softplus, width)
 CFD(see_cfd_friction, friction)
+CFD(see_cfd_smooth, smooth)
 
 static double see_cfd(const Trial *t) {
   if (t->first.forward.on) return t->first.backward.on ? SN_CFD_FORWARD : (double)NAN;
@@ -289,6 +290,7 @@ static const Row rows[] = {
     {"cfd_power", PLANS | EVALUATION, 2.25, 5.5, see_cfd_power},
     {"cfd_softplus", PLANS | EVALUATION, 0.005, 0.007, see_cfd_softplus},
     {"cfd_friction", PLANS | EVALUATION, 1, -1, see_cfd_friction},
+    {"cfd_smooth", PLANS | EVALUATION, 0.004, 0.006, see_cfd_smooth},
     {"cem_elites", CEM, 1, 9, NULL},
     {"ilqg_iterations", ILQG, 14, 23, see_iterations},
     {"ilqg_regularization", ILQG, 0.37, 0.053, see_mu},

@@ -83,6 +83,7 @@ static const Bounds bounds[] = {
     {"PlannerSettings", "cfd_power", 0, 1e10, 0},
     {"PlannerSettings", "cfd_softplus", 0, 1e10, 0},
     {"PlannerSettings", "cfd_friction", 1, 32, 0},
+    {"PlannerSettings", "cfd_smooth", 0, 1, 0},
     {"SessionSettings", "latency", 0, 10, 0},
     {"SessionSettings", "lease", 0.1, 86400, 0},
     {"SessionSettings", "time_to_live", 0.001, 86400, 0},

@@ -36,7 +36,7 @@ Backend::Backend(const std::string &name, int threads) {
 }
 
 Cfd::Cfd(int use, const std::vector<double> &solimp, double softplus, bool friction, bool surrogate,
-         std::optional<std::vector<std::string>> bodies)
+         std::optional<std::vector<std::string>> bodies, double smooth)
     : names(std::move(bodies)) {
   if (solimp.size() != 5) raise(SINEW_ERR_ARGUMENT, "solimp: five numbers are expected");
   settings.use = static_cast<SinewCfdUse>(use);
@@ -44,6 +44,7 @@ Cfd::Cfd(int use, const std::vector<double> &solimp, double softplus, bool frict
   settings.softplus = softplus;
   settings.friction = friction;
   settings.surrogate = surrogate;
+  settings.smooth = smooth;
   point();
 }
 
@@ -77,9 +78,10 @@ NB_MODULE(_core, m) {
       },
       "Return the names of the backends that could be opened.");
   nb::class_<Cfd>(m, "Cfd", "Settings of contacts from distance.")
-      .def(nb::init<int, const std::vector<double> &, double, bool, bool, std::optional<std::vector<std::string>>>(),
+      .def(nb::init<int, const std::vector<double> &, double, bool, bool, std::optional<std::vector<std::string>>,
+                    double>(),
            nb::arg("use"), nb::arg("solimp"), nb::arg("softplus"), nb::arg("friction"), nb::arg("surrogate"),
-           nb::arg("bodies").none());
+           nb::arg("bodies").none(), nb::arg("smooth"));
   bind_model(m);
   bind_data(m);
   bind_planner(m);

@@ -94,7 +94,7 @@ struct Task {
 // Settings of contacts from distance with the memory of their names.
 struct Cfd {
   Cfd(int use, const std::vector<double> &solimp, double softplus, bool friction, bool surrogate,
-      std::optional<std::vector<std::string>> bodies);
+      std::optional<std::vector<std::string>> bodies, double smooth);
   Cfd(const Cfd &other) : settings(other.settings), names(other.names) { point(); }
   Cfd &operator=(const Cfd &) = delete;
   SinewCfd settings = sinew_default_cfd();

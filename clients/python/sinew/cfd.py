@@ -34,6 +34,9 @@ class CFD:
         Bodies that take part, with all that hangs on them; None: all.
     forward : bool
         Whether they act in motions, too: bodies hover. For study.
+    smooth : float
+        Length over which contacts of boxes, and of cylinders on planes, are smoothed, so that none is chosen [m]; 0:
+        they are as they are.
     """
 
     solimp: tuple[float, float, float, float, float] = (0.0, 0.1, 1.0, 1.0, 4.0)
@@ -42,6 +45,7 @@ class CFD:
     surrogate: bool = False
     bodies: Sequence[str] | None = None
     forward: bool = False
+    smooth: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.bodies, str):
@@ -50,4 +54,5 @@ class CFD:
     def _native(self) -> _core.Cfd:
         bodies = None if self.bodies is None else list(self.bodies)
         use = _FORWARD if self.forward else _BACKWARD
-        return _core.Cfd(use, [float(x) for x in self.solimp], self.softplus, self.friction, self.surrogate, bodies)
+        solimp = [float(x) for x in self.solimp]
+        return _core.Cfd(use, solimp, self.softplus, self.friction, self.surrogate, bodies, self.smooth)

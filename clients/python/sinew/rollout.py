@@ -178,7 +178,7 @@ def cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
     if not isinstance(cfd, CFD):
         raise ArgumentError(f"cfd: {type(cfd).__name__}, expected a sinew.CFD")
     bodies = None if cfd.bodies is None else tuple(cfd.bodies)
-    return (tuple(cfd.solimp), cfd.softplus, cfd.friction, cfd.surrogate, bodies, cfd.forward)
+    return (tuple(cfd.solimp), cfd.softplus, cfd.friction, cfd.surrogate, bodies, cfd.forward, cfd.smooth)
 
 
 def batch_key(

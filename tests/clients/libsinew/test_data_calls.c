@@ -60,6 +60,11 @@ static SinewStatus cfd_softplus(BodyPair *b, SinewError *err) {
   s.softplus = (double)NAN;
   return sinew_data_set_cfd(b->data, &s, err);
 }
+static SinewStatus cfd_smooth(BodyPair *b, SinewError *err) {
+  SinewCfd s = sinew_default_cfd();
+  s.smooth = 2;
+  return sinew_data_set_cfd(b->data, &s, err);
+}
 
 static void wrong_calls(void **state) {
   (void)state;
@@ -86,7 +91,8 @@ static void wrong_calls(void **state) {
               {cfd_size, "SinewCfd.size is 0"},
               {cfd_use, "SinewCfd.use is 3"},
               {cfd_solimp, "SinewCfd.solimp[1]: "},
-              {cfd_softplus, "SinewCfd.softplus: "}};
+              {cfd_softplus, "SinewCfd.softplus: "},
+              {cfd_smooth, "SinewCfd.smooth: "}};
   BodyPair b;
   body_open(&b, 4);
   body_ok(&b, sinew_data_reset_keyframe(b.data, 0, &b.err));

@@ -101,7 +101,7 @@ static void as_one_by_one(void **state) {
       mju_copy4(s.b.o.d->mocap_quat, at.mocap + 3);
       mj_forward(s.b.o.mj, s.b.o.d);
       for (int k = 0; k < s.npair; ++k) {
-        const size_t row = (size_t)(i * s.npair + k);
+        const size_t row = (size_t)i * (size_t)s.npair + (size_t)k;
         SinewDistance d;
         body_ok(&s.b, sinew_geom_distance(s.b.data, s.pair[2 * k], s.pair[2 * k + 1], INFINITY, &d, &s.b.err));
         assert_memory_equal(&d.dist, s.dist + row, sizeof d.dist);

@@ -387,6 +387,49 @@ def test_contacts_from_distance_change_derivatives_alone() -> None:
     assert not np.array_equal(sinew.rollout_vjp(near, qvel=bar).qpos, sinew.rollout_vjp(far, qvel=bar).qpos)
 
 
+BOXES = """<mujoco><option timestep=".002"/><default><geom solimp=".1 .9 .01 .5 2" solref=".02 1"/></default><worldbody>
+<geom name="floor" type="plane" size="5 5 .1"/>
+<body pos="0 0 .1" euler="10 5 20"><freejoint/><geom name="low" type="box" size=".1 .12 .08"/></body>
+<body pos=".02 .03 .3" euler="3 8 5"><freejoint/><geom name="high" type="box" size=".07 .06 .05"/></body>
+<body pos=".4 0 .11" euler="5 0 0"><freejoint/><geom name="can" type="cylinder" size=".06 .1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_smooth_collision_changes_derivatives_alone() -> None:
+    model = sinew.Model.from_string(BOXES)
+    bar = np.ones((31, model.nv))
+    exact, smooth = (
+        sinew.rollout(model, None, nstep=30, cfd=sinew.CFD(smooth=length, solimp=(0, 0.1, 0.05, 1, 4)))
+        for length in (0.0, 0.01)
+    )
+    assert np.array_equal(exact.qpos, smooth.qpos)
+    assert not np.array_equal(sinew.rollout_vjp(exact, qvel=bar).qpos, sinew.rollout_vjp(smooth, qvel=bar).qpos)
+
+
+def test_derivatives_with_smooth_collision_are_those_of_motions_with_it() -> None:
+    names = ["geom.low.size[0]", "geom.high.size[2]", "geom.can.size[0]", "geom.can.size[1]"]
+    parameters = sinew.Parameters(BOXES, dict(zip(names, names, strict=True)))
+    cfd = sinew.CFD(solimp=(0, 0.1, 0.05, 0.5, 2), softplus=0.01, friction=True, forward=True, smooth=0.01)
+    state = {"qpos": parameters.model().qpos0}
+
+    def ends(model: sinew.Model, qvel: np.ndarray) -> sinew.Rollout:
+        return sinew.rollout(model, {**state, "qvel": qvel}, nstep=25, cfd=cfd)
+
+    motion = ends(parameters.model(), np.zeros(18))
+    bar = np.zeros_like(motion.qpos)
+    bar[-1] = np.random.default_rng(3).standard_normal(bar.shape[1])
+    gradient = sinew.rollout_vjp(motion, qpos=bar, parameters=parameters.tangents())
+    value = lambda motion: np.sum(bar[-1] * motion.qpos[-1])  # noqa: E731
+    for k in range(18):
+        step = 1e-6 * np.eye(18)[k]
+        pair = [value(ends(parameters.model(), sign * step)) for sign in (1, -1)]
+        assert gradient.qvel[k] == pytest.approx((pair[0] - pair[1]) / 2e-6, rel=1e-4, abs=1e-5)
+    assert gradient.parameters is not None
+    for k, moved in enumerate(1e-6 * np.eye(len(names))):
+        pair = [value(ends(parameters.model(parameters.values + sign * moved), np.zeros(18))) for sign in (1, -1)]
+        assert gradient.parameters[k] == pytest.approx((pair[0] - pair[1]) / 2e-6, rel=1e-3, abs=1e-4)
+
+
 # ---- threads, processes, signals, memory ----
 
 

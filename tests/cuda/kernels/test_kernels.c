@@ -14,8 +14,12 @@ static const SnCfd far_contacts = {
 
 // Returns contacts from distance as they are asked for.
 static SnCfdSettings settings_of(const SnCfd *c) {
-  SnCfdSettings s = {
-      .on = c->on, .surrogate = c->surrogate, .friction = c->friction, .width = (double)c->width, .pair = c->pair};
+  SnCfdSettings s = {.on = c->on,
+                     .surrogate = c->surrogate,
+                     .friction = c->friction,
+                     .width = (double)c->width,
+                     .smooth = (double)c->smooth,
+                     .pair = c->pair};
   for (int k = 0; k < SN_NIMP; ++k) s.solimp[k] = (double)c->solimp[k];
   return s;
 }

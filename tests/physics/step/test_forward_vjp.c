@@ -115,21 +115,26 @@ static void joints_tendons_equalities(void **state) {
   over_cases(sn_constraint_load_joints, "joints", 11);
 }
 
-// Contacts from distance. The nearest points of boxes and cylinders far away are known to 1e-9 m or so, which limits
-// the differences.
-static void contacts_from_distance(void **state) {
-  (void)state;
+// Contacts from distance, also without choices of the collider. The nearest points of boxes and cylinders far away are
+// known to 1e-9 m or so, which limits the differences.
+static void check_distant(const char *name, sn_real smooth) {
   static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", ""};
-  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01)};
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01), .smooth = smooth};
   static Whole k;
   SnOracle o;
   memset(&k, 0, sizeof k);
   k.cfd = &cfd;
   k.speed = 1;
   sn_constraint_load_contacts(&o, &c);
-  check_forward(&k, "contacts from distance", &o, 20, 1e-5, 5e-5);
+  check_forward(&k, name, &o, 20, 1e-5, 5e-5);
   assert_true(k.count[SN_CNSTR_CONTACT_FRICTIONLESS] > 100);
   sn_oracle_free(&o);
+}
+
+static void contacts_from_distance(void **state) {
+  (void)state;
+  check_distant("contacts from distance", 0);
+  check_distant("contacts from distance, smooth", SN_R(0.01));
 }
 
 // The gradient of w' qacc with the force of joint j's actuators limited to [lo, hi].

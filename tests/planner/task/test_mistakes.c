@@ -125,8 +125,7 @@ static const char *const rows[][2] = {
      "ilqg_iterations, ilqg_regularization, ilqg_alphas, lbfgs_iterations, lbfgs_memory, lbfgs_trials, lbfgs_first, "
      "lbfgs_longest, mppi_temperature, mppi_relative, cem_elites, cem_keep, cem_least, hybrid_refined, "
      "hybrid_gradients, gradient, contact_gradient, tail, shift, patience, max_velocity, cfd, cfd_far, cfd_touch, "
-     "cfd_reach, "
-     "cfd_midpoint, cfd_power, cfd_softplus, cfd_friction; did you mean 'planner'?"},
+     "cfd_reach, cfd_midpoint, cfd_power, cfd_softplus, cfd_friction, cfd_smooth; did you mean 'planner'?"},
     {AFTER("settings: {planner: adams}"),
      "tasks/my.yaml:3:21: planner: 'adams' is unknown, allowed is sampling|adam|ilqg|lbfgs|mppi|cem|hybrid; did "
      "you mean 'adam'?"},

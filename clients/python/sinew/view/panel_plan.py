@@ -19,7 +19,7 @@ _SELDOM = (
     *("gradient", "contact_gradient", "tail", "shift", "patience", "max_velocity"),
     *("adam_beta1", "adam_beta2", "adam_epsilon", "adam_clip", "adam_clip_norm", "adam_interpolation"),
     *("adam_moments", "adam_warm_start"),
-    *("cfd_far", "cfd_touch", "cfd_midpoint", "cfd_power", "cfd_softplus", "cfd_friction"),
+    *("cfd_far", "cfd_touch", "cfd_midpoint", "cfd_power", "cfd_softplus", "cfd_friction", "cfd_smooth"),
 )
 _TITLES = {
     "adam": "Adam: descent along gradients",
