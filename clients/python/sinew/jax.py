@@ -1,4 +1,4 @@
-"""Rollouts as an operation of JAX, under ``jit``, ``grad`` and ``vmap``.
+"""Rollouts and nearest points as operations of JAX, under ``jit``, ``grad`` and ``vmap``.
 
 >>> from sinew.jax import rollout
 >>> loss = lambda ctrl: jnp.sum(rollout(model, {"qpos": qpos}, ctrl).qpos[:, -1] ** 2)
@@ -14,7 +14,10 @@ import functools
 import hashlib
 import pickle
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 try:
     import jax
@@ -28,11 +31,13 @@ from sinew._arrays import layout, state_shapes, whole
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, UnsupportedError
 from sinew.model import Model
+from sinew.nearest_points import nearest_points as _nearest_points
+from sinew.nearest_points import nearest_points_vjp
 from sinew.rollout import cfd_key, derived_model
 from sinew.state import State, StateLike
-from sinew.trajectory import Trajectory
+from sinew.trajectory import Nearest, Trajectory
 
-__all__ = ["Trajectory", "rollout"]
+__all__ = ["Nearest", "Trajectory", "nearest_points", "rollout"]
 
 # Arguments of all of XLA's calls, in this order. Arrays of a state have no row (as in the model), one, or N.
 _STATE = ("qpos", "qvel", "act", "time", "mocap", "qacc_warmstart")
@@ -110,13 +115,13 @@ def _split(size: int, axis: int, x: jax.Array) -> jax.Array:
 # ---- XLA's calls ----
 
 
-def _once(function: Callable[..., Arrays]) -> Callable[..., Arrays]:
+def _once(function: Callable[..., Arrays], name: str = "rollout") -> Callable[..., Arrays]:
     """Return a part of a derivative as a function whose own derivative is refused in words."""
     refusing = jax.custom_jvp(function)
 
     @refusing.defjvp
     def refuse(primals: Any, tangents: Any) -> Any:
-        raise UnsupportedError("second derivatives: sinew.jax.rollout has first derivatives only")
+        raise UnsupportedError(f"second derivatives: sinew.jax.{name} has first derivatives only")
 
     return refusing
 
@@ -295,3 +300,82 @@ def rollout(
     given.append(arrays["ctrl"].reshape(sequence) if "ctrl" in arrays else jnp.zeros(sequence, dtype))
     results = _operation(call)(*given)
     return Trajectory(*(x if shape.many else x[0] for x in results))
+
+
+# ---- nearest points ----
+
+
+def nearest_points(
+    model: Model,
+    state: StateLike | None = None,
+    pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer] = (),
+    *,
+    limit: float = np.inf,
+    threads: int = 0,
+    derivative: Literal["exact", "surrogate"] = "exact",
+) -> Nearest[jax.Array]:
+    """Find nearest points of any pairs of geoms at one state, or at N, as `sinew.nearest_points` does.
+
+    Parameters
+    ----------
+    model : Model
+        The model; static.
+    state : State, mapping or MjData, optional
+        States. Gradients go to `qpos`, as derivatives by its entries; `mocap` is static.
+    pairs : sequence of pairs of str or int, (K, 2)
+        Geoms, by names or indices; static.
+    limit : float
+        What is farther away is not looked for [m]; static.
+    threads : int
+        Threads of the CPU; 0: as many as this process may use.
+    derivative : {"exact", "surrogate"}
+        Whether points and normals move as they do, or, for comparison, are carried rigidly by their geoms.
+
+    Returns
+    -------
+    Nearest of jax.Array
+        `dist` (N, K), `fromto` (N, K, 2, 3), `normal` (N, K, 3), of the type of `qpos`.
+
+    Raises
+    ------
+    UnsupportedError
+        A derivative of the derivative.
+
+    Notes
+    -----
+    XLA calls back into Python. ``vmap`` adds to N. Forward mode is refused by JAX.
+    """
+    of = State.of(state)
+    mocap = None if of.mocap is None else np.asarray(of.mocap)
+    qpos = _converted({"qpos": model.qpos0 if of.qpos is None else of.qpos})["qpos"]
+    if qpos.ndim not in (1, 2) or qpos.shape[-1] != model.nq:
+        raise ArgumentError(f"qpos: shape {qpos.shape}, expected ({model.nq},) or (N, {model.nq})")
+    widths = ((len(pairs),), (len(pairs), 2, 3), (len(pairs), 3))
+
+    def found(at: Any) -> Any:
+        rows = {"qpos": np.reshape(at, (-1, model.nq)).astype(float), "mocap": mocap}
+        return _nearest_points(model, rows, pairs, limit=limit, threads=threads)
+
+    def there(at: Any) -> Any:
+        parts = found(at)
+        rows, dtype = np.shape(at)[:-1], np.asarray(at).dtype
+        return tuple(x.reshape(*rows, *x.shape[1:]).astype(dtype) for x in (parts.dist, parts.fromto, parts.normal))
+
+    def back(at: Any, *bars: Any) -> Any:
+        points = found(at)
+        parts = (np.reshape(bar, (-1, *width)).astype(float) for bar, width in zip(bars, widths, strict=True))
+        gradient = nearest_points_vjp(points, *parts, derivative=derivative).qpos
+        return gradient.reshape(np.shape(at)).astype(np.asarray(at).dtype)
+
+    def forward(at: jax.Array) -> Arrays:
+        results = tuple(jax.ShapeDtypeStruct((*at.shape[:-1], *width), at.dtype) for width in widths)
+        return tuple(jax.pure_callback(there, results, at, vmap_method="broadcast_all"))
+
+    def backward(at: jax.Array, *bars: jax.Array) -> Arrays:
+        shape = jax.ShapeDtypeStruct(at.shape, at.dtype)
+        return (jax.pure_callback(back, shape, at, *bars, vmap_method="broadcast_all"),)
+
+    way_there, way_back = (_once(function, "nearest_points") for function in (forward, backward))
+    operation = jax.custom_vjp(forward)
+    operation.defvjp(lambda at: (way_there(at), at), lambda at, bars: way_back(at, *bars))
+    return Nearest(*operation(qpos))

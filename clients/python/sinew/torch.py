@@ -30,7 +30,7 @@ from sinew.nearest_points import nearest_points_vjp
 from sinew.rollout import Rollout, rollout_vjp
 from sinew.rollout import rollout as _rollout
 from sinew.state import State, StateLike
-from sinew.trajectory import Trajectory
+from sinew.trajectory import Nearest, Trajectory
 
 __all__ = ["Nearest", "Trajectory", "nearest_points", "rollout"]
 
@@ -172,14 +172,6 @@ def rollout(
 # ---- nearest points ----
 
 
-class Nearest(NamedTuple):
-    """Nearest points of K pairs of geoms at N states, as `sinew.NearestPoints` has them."""
-
-    dist: torch.Tensor
-    fromto: torch.Tensor
-    normal: torch.Tensor
-
-
 class _Pairs(NamedTuple):
     """What of a call is no tensor that may have a gradient."""
 
@@ -227,7 +219,7 @@ def nearest_points(
     limit: float = np.inf,
     threads: int = 0,
     derivative: Literal["exact", "surrogate"] = "exact",
-) -> Nearest:
+) -> Nearest[torch.Tensor]:
     """Find nearest points of any pairs of geoms at one state, or at N, as `sinew.nearest_points` does.
 
     Parameters
@@ -247,7 +239,7 @@ def nearest_points(
 
     Returns
     -------
-    Nearest
+    Nearest of Tensor
         `dist` (N, K), `fromto` (N, K, 2, 3), `normal` (N, K, 3), of the type of `qpos`; float64 without it.
     """
     of = State.of(state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
-__all__ = ["Trajectory"]
+__all__ = ["Nearest", "Trajectory"]
 
 Array = TypeVar("Array")
 
@@ -32,3 +32,21 @@ class Trajectory(NamedTuple, Generic[Array]):
     qvel: Array
     act: Array
     sensordata: Array
+
+
+class Nearest(NamedTuple, Generic[Array]):
+    """Nearest points of K pairs of geoms at N states, as `sinew.NearestPoints` has them.
+
+    Attributes
+    ----------
+    dist : array, (N, K)
+        Signed distances [m].
+    fromto : array, (N, K, 2, 3)
+        Nearest points [m].
+    normal : array, (N, K, 3)
+        Directions from the first geom to the second.
+    """
+
+    dist: Array
+    fromto: Array
+    normal: Array

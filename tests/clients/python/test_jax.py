@@ -328,3 +328,52 @@ def test_without_jax_the_words_say_what_to_install() -> None:
     program = "import sys; sys.modules['jax'] = None\nimport sinew\nimport sinew.jax"
     status = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "ImportError: sinew.jax needs JAX 0.6 or newer: pip install 'jax>=0.6'" in status.stderr
+
+
+# ---- nearest points ----
+
+ARM = """<mujoco><worldbody><geom name="wall" type="box" size=".1 .5 .5" pos=".8 0 0"/>
+<body><joint type="ball"/><geom name="rod" type="capsule" size=".05" fromto="0 0 0 .5 0 0"/></body>
+</worldbody></mujoco>"""
+WALL = [("rod", "wall"), ("wall", "rod")]
+
+
+def reached(model: sinew.Model, qpos: Any, **options: Any) -> Any:
+    """Return a number of nearest points."""
+    near = sinew_jax.nearest_points(model, {"qpos": qpos}, WALL, **options)
+    return jnp.sum(near.dist**2) + jnp.sum(near.fromto[..., 0, 1]) + jnp.vdot(near.normal, near.normal + 1.0)
+
+
+@pytest.mark.parametrize("derivative", ["exact", "surrogate"])
+def test_nearest_points_are_those_of_numpy(derivative: Any) -> None:
+    model = sinew.Model.from_string(ARM)
+    qpos = np.random.default_rng(2).standard_normal((5, 4)) * 0.2 + [1, 0, 0, 0]
+    near = jax.jit(lambda q: sinew_jax.nearest_points(model, {"qpos": q}, WALL))(qpos)
+    want = sinew.nearest_points(model, {"qpos": qpos}, WALL)
+    for name in ("dist", "fromto", "normal"):
+        np.testing.assert_array_equal(getattr(near, name), getattr(want, name))
+    back = jax.jit(jax.grad(lambda q: jnp.sum(reached(model, q, derivative=derivative))))(qpos)
+    bar = np.zeros_like(want.fromto)
+    bar[..., 0, 1] = 1
+    gradient = sinew.nearest_points_vjp(want, 2 * want.dist, bar, 2 * want.normal + 1, derivative=derivative)
+    np.testing.assert_allclose(back, gradient.qpos, rtol=1e-12, atol=1e-12)
+
+
+def test_nearest_points_under_vmap_are_a_batch() -> None:
+    model = sinew.Model.from_string(ARM)
+    qpos = jnp.asarray(np.random.default_rng(3).standard_normal((3, 2, 4)) * 0.2 + [1, 0, 0, 0])
+    whole = jax.grad(lambda q: reached(model, q.reshape(-1, 4)))(qpos)
+    np.testing.assert_allclose(jax.vmap(jax.grad(lambda q: reached(model, q)))(qpos), whole, rtol=1e-12)
+    np.testing.assert_allclose(jax.vmap(jax.vmap(jax.grad(lambda q: reached(model, q))))(qpos), whole, rtol=1e-12)
+    check_grads(lambda q: reached(model, q / jnp.linalg.norm(q)), (qpos[0, 0],), 1, ["rev"], rtol=1e-5)
+
+
+def test_nearest_points_refuse_what_they_have_not() -> None:
+    model = sinew.Model.from_string(ARM)
+    with pytest.raises(ArgumentError, match=r"qpos: shape \(3,\), expected \(4,\) or \(N, 4\)"):
+        sinew_jax.nearest_points(model, {"qpos": jnp.ones(3)}, WALL)
+    with pytest.raises(UnsupportedError, match=r"second derivatives: sinew.jax.nearest_points"):
+        jax.jacrev(jax.grad(lambda q: reached(model, q)))(jnp.asarray([1.0, 0.1, 0.2, 0.3]))
+    single = sinew_jax.nearest_points(model, {"qpos": jnp.asarray([1, 0.1, 0.2, 0.3], jnp.float32)}, WALL)
+    assert single.dist.dtype == jnp.float32 and single.dist.shape == (2,)
+    assert sinew_jax.nearest_points(model, None, WALL).fromto.shape == (2, 2, 3)
