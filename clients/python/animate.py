@@ -63,7 +63,7 @@ class Painter:
         visual.offwidth, visual.offheight = SMOOTH * width, SMOOTH * height
         self.renderer = mujoco.Renderer(self.model, SMOOTH * height, SMOOTH * width, max_geom=5000)
         self.size = (width, height)
-        self.width = 0.006 * sight.size
+        self.width = 0.0022 * arguments.distance * sight.size  # as thick in every picture
         self.camera = mujoco.MjvCamera()
         self.camera.lookat[:] = sight.center
         self.elements = [x for _, x in found]

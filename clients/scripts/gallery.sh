@@ -2,19 +2,21 @@
 # Makes the pictures of clients/gallery/README.md: of each task four moments of a closed loop with MuJoCo as the body, and the
 # cost over time.
 #
-#   clients/scripts/gallery.sh [--tasks TASK,...] [--python PYTHON] [FOLDER]
+#   clients/scripts/gallery.sh [--tasks TASK,...] [--seconds S] [--python PYTHON] [FOLDER]
 #
 # FOLDER (default: sinew-gallery) gets NAME.webp and NAME.txt (time, cost) of each task, and costs.png. What is there is not
 # made again, so a run that was broken off goes on. PYTHON (default: python3) has the package with its extra "view". Half an
-# hour on two idle cores. Without a screen MUJOCO_GL=egl or osmesa says by what MuJoCo draws.
+# hour on two idle cores; --seconds moves every body for so long alone. Without a screen MUJOCO_GL=egl or osmesa says by what
+# MuJoCo draws.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-usage() { sed -n '2,9s/^# \{0,1\}//p' clients/scripts/gallery.sh; }
-folder=sinew-gallery some="" python=python3
+usage() { sed -n '2,10s/^# \{0,1\}//p' clients/scripts/gallery.sh; }
+folder=sinew-gallery some="" short="" python=python3
 while [ $# -gt 0 ]; do
   case "$1" in
   --help | -h) usage; exit ;;
   --tasks) some=${2:?--tasks needs names}; shift ;;
+  --seconds) short=${2:?--seconds needs a number}; shift ;;
   --python) python=${2:?--python needs a program}; shift ;;
   -*) echo "gallery.sh: $1 is no option: --help lists them" >&2; exit 2 ;;
   *) folder=$1 ;;
@@ -24,6 +26,7 @@ done
 
 # Tasks: seconds of motion, time steps between two plans; azimuth, elevation and distance of the camera, and whether it follows.
 tasks="arm_reach 3 8 90 -15 4 0
+billiard 0.3 16 90 -40 22 0.5
 cart_pole 3 4 90 -10 40 0
 cartpole_swingup 3 4 90 -10 32 0
 acrobot 5 4 90 0 150 1
@@ -43,11 +46,15 @@ ball_catch_still 1 16 150 -30 2.7 0
 cube_in_hand 3 16 60 -50 2.7 0
 cube_on_plane 3 16 60 -15 2.7 0
 bionic_tennis 0.75 16 90 -10 2.6 0"
+for task in ${some//,/ }; do
+  grep -q "^$task " <<<"$tasks" || { echo "gallery.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$tasks" | xargs)" >&2; exit 2; }
+done
 
 mkdir -p "$folder"
 while read -r task seconds execute azimuth elevation distance follow; do
   [ -z "$some" ] || [[ ,$some, == *,$task,* ]] || continue
   [ -f "planner/tasks/$task.yaml" ] && ! [ -s "$folder/$task.webp" ] || continue
+  seconds=${short:-$seconds}
   echo "$task: $seconds s" >&2
   if ! "$python" clients/python/animate.py --task "$task" --seed 1 --seconds "$seconds" --execute "$execute" --strip 4 \
     --size 240 200 --azimuth="$azimuth" --elevation="$elevation" --distance "$distance" --follow "$follow" \

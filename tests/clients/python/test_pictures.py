@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,32 @@ def test_moments_side_by_side_and_the_cost_over_time(tmp_path: Path) -> None:
     rows = [line.split() for line in costs.read_text().splitlines()]
     assert [float(time) for time, _ in rows] == pytest.approx([0.04 * i for i in range(5)]), "a row a plan"
     assert all(float(cost) > 0 for _, cost in rows)
+
+
+def test_a_short_gallery(tmp_path: Path) -> None:
+    """Pictures, costs over time and their plot; what is there is not made again, and what is no task is told."""
+    from PIL import Image
+
+    script = CLIENTS.parent / "scripts/gallery.sh"
+    command = [script, "--tasks", "cart_pole,billiard", "--seconds", "0.1", "--python", sys.executable, tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode and "GL" in done.stderr:
+        pytest.skip(f"MuJoCo cannot draw here: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    for task in ("cart_pole", "billiard"):
+        image = Image.open(tmp_path / f"{task}.webp").convert("RGB")
+        assert image.size == (960, 200), "four moments"
+        assert len(image.getcolors(1 << 18)) > 50, "something is drawn"
+        times = [float(line.split()[0]) for line in (tmp_path / f"{task}.txt").read_text().splitlines()]
+        assert times[0] == 0 and times[-1] < 0.1 and len(times) > 1
+    assert shutil.which("gnuplot") is None or (tmp_path / "costs.png").stat().st_size > 1000
+    before = (tmp_path / "billiard.webp").stat().st_mtime_ns
+    (tmp_path / "cart_pole.webp").unlink()
+    again = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert again.returncode == 0 and "cart_pole: 0.1 s" in again.stderr and "billiard: " not in again.stderr
+    assert (tmp_path / "billiard.webp").stat().st_mtime_ns == before and (tmp_path / "cart_pole.webp").exists()
+    wrong = subprocess.run([script, "--tasks", "guess", tmp_path / "none"], capture_output=True, text=True, timeout=60)
+    assert wrong.returncode == 2 and "guess is none of arm_reach billiard" in wrong.stderr
 
 
 def test_figures_of_the_view() -> None:
