@@ -68,6 +68,8 @@ static SnCode make_buffers(SnPlanner *p, SnError *err) {
   p->progress.before = sn_planner_calloc(nu, sizeof(sn_real), &ok);
   p->candidates.scratch = sn_planner_calloc(3 * (horizon + 2), sizeof(sn_real), &ok);
   p->result.best_term = sn_planner_calloc((size_t)p->in_force.cost->nterm, sizeof(double), &ok);
+  p->result.gate_number = sn_planner_calloc((size_t)p->in_force.cost->ngate, sizeof(double), &ok);
+  p->result.gate_factor = sn_planner_calloc((size_t)p->in_force.cost->ngate, sizeof(double), &ok);
   p->result.ctrl = sn_planner_calloc(rows * nu, sizeof(sn_real), &ok);
   p->result.qpos = sn_planner_calloc((rows + 1) * (size_t)m->nq, sizeof(sn_real), &ok);
   p->result.qvel = sn_planner_calloc((rows + 1) * (size_t)m->nv, sizeof(sn_real), &ok);
@@ -145,12 +147,12 @@ void sn_planner_free(SnPlanner *p) {
   free_state(&p->latest.state);
   free_state(&p->progress.start);
   free_state(&p->evaluation.state);
-  void *const buffers[] = {p->initial.ctrl,     p->warm_start.ctrl,    p->candidates.winner, p->active_plan.ctrl,
-                           p->progress.target,  p->candidates.scratch, p->result.best_term,  p->result.ctrl,
-                           p->result.qpos,      p->result.qvel,        p->result.act,        p->evaluation.term,
-                           p->evaluation.value, p->evaluation.met,     p->evaluation.target, p->candidates.cost,
-                           p->candidates.term,  p->candidates.done,    p->candidates.warn,   p->candidates.rank,
-                           p->progress.before,  p->grid.ctrl,          p->grid.target};
+  void *const buffers[] = {
+      p->initial.ctrl,       p->warm_start.ctrl,  p->candidates.winner, p->active_plan.ctrl,   p->progress.target,
+      p->candidates.scratch, p->result.best_term, p->result.ctrl,       p->result.qpos,        p->result.qvel,
+      p->result.act,         p->evaluation.term,  p->evaluation.value,  p->evaluation.met,     p->evaluation.target,
+      p->candidates.cost,    p->candidates.term,  p->candidates.done,   p->candidates.warn,    p->candidates.rank,
+      p->progress.before,    p->grid.ctrl,        p->grid.target,       p->result.gate_number, p->result.gate_factor};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
   free(p);

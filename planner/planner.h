@@ -130,6 +130,9 @@ typedef struct SnPlan {
   double seconds;      // computing time from begin to finish, pauses between slices included
   bool stuck;          // no better than its warm start, and its gradient is next to nothing: `remark` says so
   int unimproved;      // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
+  int ngate;           // gates of terms, in the order of these terms; in the state that was answered:
+  const double *gate_number;  // (ngate) numbers that they look at
+  const double *gate_factor;  // (ngate) what they multiply the norms of their terms by
 } SnPlan;
 
 // Starts a plan: checks the state and shifts the warm start. A plan in progress is dropped. Returns SN_ERR_ARGUMENT

@@ -76,6 +76,7 @@ static void evaluate_first_state(SnPlanner *p) {
   sn_planner_prepare(p, &p->latest.state);
   sn_cost_schedule(p->in_force.cost, p->latest.state.time, p->h, 1, p->progress.target);
   p->iterations.state_cost = sn_rollout_runner_evaluate(p->runners.scratch, p->progress.target, NULL, NULL);
+  sn_rollout_runner_gates(p->runners.scratch, p->result.gate_number, p->result.gate_factor);
 }
 
 // Weights and targets that were set live.
@@ -494,7 +495,10 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
                    .warn = p->result.warn,
                    .seconds = end - p->progress.began,
                    .stuck = is_stuck(p),
-                   .unimproved = count_unimproved(p)};
+                   .unimproved = count_unimproved(p),
+                   .ngate = p->in_force.cost->ngate,
+                   .gate_number = p->result.gate_number,
+                   .gate_factor = p->result.gate_factor};
   plan->remark = *remark ? remark : halt_remark(p, plan);
 }
 

@@ -202,6 +202,8 @@ typedef struct SnPlanResult {
   SnCost *cost;          // weights and targets of that version
   double best_cost;      // cost of the warm start's controls
   double *best_term;     // (nterm) weighted parts of best_cost
+  double *gate_number;   // (ngate) numbers that gates look at in the state that is answered
+  double *gate_factor;   // (ngate) gates there
   double gradient_norm;  // at the best controls; NaN where there is no gradient
   double cost_before, cost_now;
   int warn;  // SN_WARN_* bits of the rollouts that count

@@ -173,6 +173,7 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->backend = (char *)(uintptr_t)plan->backend;
   out->device_lost = plan->device_lost;
   out->remark = (char *)(uintptr_t)plan->remark;
+  out->gates = sn_pack_gates(scratch, plan, &out->n_gates);
   out->stuck = plan->stuck;
   out->unimproved = (uint32_t)plan->unimproved;
   out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;

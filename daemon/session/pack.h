@@ -29,6 +29,9 @@ Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnSt
 // Packs costs of the terms (nterm) with their names.
 Sinew__V1__TermCost **sn_pack_terms(SnScratch *scratch, const SnCost *cost, const double *term, size_t *count);
 
+// Packs what the gates of terms are in the state that a plan answers, *count of them.
+Sinew__V1__GateValue **sn_pack_gates(SnScratch *scratch, const SnPlan *plan, size_t *count);
+
 // Describes the terms of a task's cost, *count of them.
 Sinew__V1__TermDescription **sn_pack_term_descriptions(SnScratch *scratch, const SnModel *m, const SnCost *cost,
                                                        const SnTask *task, size_t *count);

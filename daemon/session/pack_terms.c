@@ -113,6 +113,15 @@ static char *axes_of(SnScratch *scratch, const SnElement *e) {
 
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
 
+// Returns the kind of a target.
+static char *target_kind(const SnTarget *target) {
+  static const char *const kinds[] = {[SN_TARGET_VALUE] = "value",
+                                      [SN_TARGET_ELEMENT] = "element",
+                                      [SN_TARGET_SINUSOID] = "sinusoid",
+                                      [SN_TARGET_KEYFRAMES] = "keyframes"};
+  return text_of(kinds[target->kind]);
+}
+
 // Returns what a term is multiplied by, or NULL.
 static Sinew__V1__GateDescription *describe_gate(SnScratch *scratch, const SnModel *m, const SnTerm *gate,
                                                  char **norms) {
@@ -127,16 +136,13 @@ static Sinew__V1__GateDescription *describe_gate(SnScratch *scratch, const SnMod
   out->side = text_of(sides[gate->gate_side]);
   out->value = gate->gate_value;
   out->width = gate->gate_width;
+  if (gate->target.kind != SN_TARGET_VALUE || gate->target.nvalue > 0) out->target_kind = target_kind(&gate->target);
   if (!(out->unit = unit_of(scratch, m, &gate->residual))) out->unit = "";
   return out;
 }
 
 static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char **norms,
                      Sinew__V1__TermDescription *out) {
-  static char *const kinds[] = {[SN_TARGET_VALUE] = "value",
-                                [SN_TARGET_ELEMENT] = "element",
-                                [SN_TARGET_SINUSOID] = "sinusoid",
-                                [SN_TARGET_KEYFRAMES] = "keyframes"};
   static char *const sides[] = {[SN_TERM_BOTH] = "both", [SN_TERM_ABOVE] = "above", [SN_TERM_BELOW] = "below"};
   const SnTarget *g = &t->target;
   out->name = t->name;
@@ -146,7 +152,7 @@ static void describe(SnScratch *scratch, const SnModel *m, const SnTerm *t, char
   out->objects = pack_objects(scratch, m, &t->residual, &out->n_objects);
   out->norm = norms[t->norm];
   out->width = t->width;
-  out->target_kind = kinds[g->kind];
+  out->target_kind = target_kind(g);
   if (g->kind == SN_TARGET_ELEMENT) {
     out->target_follows = !g->at_start;
     out->target_objects = pack_objects(scratch, m, &g->element, &out->n_target_objects);
@@ -174,6 +180,23 @@ Sinew__V1__TermDescription **sn_pack_term_descriptions(SnScratch *scratch, const
     describe(scratch, m, &task->term[i], norms, &items[i]);
     items[i].target_size = (uint32_t)sn_cost_target_size(cost, (int)i);
     list[i] = &items[i];
+  }
+  *count = n;
+  return list;
+}
+
+Sinew__V1__GateValue **sn_pack_gates(SnScratch *scratch, const SnPlan *plan, size_t *count) {
+  const size_t n = (size_t)plan->ngate;
+  Sinew__V1__GateValue **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list),
+                       *items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
+  *count = 0;
+  if (!list || !items) return NULL;
+  for (size_t k = 0; k < n; k++) {
+    sinew__v1__gate_value__init(&items[k]);
+    items[k].name = text_of(sn_cost_name(plan->cost, plan->cost->nall + (int)k));
+    items[k].number = plan->gate_number[k];
+    items[k].factor = plan->gate_factor[k];
+    list[k] = &items[k];
   }
   *count = n;
   return list;

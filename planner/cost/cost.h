@@ -97,7 +97,7 @@ const SnCost *sn_cost_none(void);
 SnCode sn_cost_check_gradient(const SnCost *cost, const SnModel *m, SnError *err);
 
 // Returns the name of term or measure i, 0 <= i < nall; its place in the task is task->term[i] or task->measure[i -
-// nterm].
+// nterm]. A gate, nall <= i < nall + ngate, has that of its term.
 const char *sn_cost_name(const SnCost *cost, int i);
 // Returns the index of the term or measure of this name, or -1.
 int sn_cost_find(const SnCost *cost, const char *name);

@@ -151,6 +151,17 @@ double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, dou
   return sum;
 }
 
+void sn_rollout_runner_gates(const SnRolloutRunner *r, double *number, double *factor) {
+  const SnCost *c = r->cost;
+  for (int i = 0; i < c->nterm; ++i) {
+    const int gate = c->term_gate[i], k = gate - c->nall;
+    if (gate < 0) continue;
+    const int at = c->term_res[gate];
+    number[k] = (double)sn_norm_value(sn_cost_penalty(c, gate), r->scratch.res + at, c->term_res[gate + 1] - at);
+    factor[k] = (double)sn_cost_gate(c, i, r->scratch.res);
+  }
+}
+
 // Steps of a rollout that is in the runner's world; `worlds` may be NULL.
 static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *worlds, const SnClock *clock,
                                  double until) {

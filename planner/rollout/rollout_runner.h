@@ -83,6 +83,9 @@ double sn_rollout_runner_cost(const SnRolloutRunner *r, double *term);
 // Returns the sum of weight * norm over the cost's terms; writes its parts into term (nterm) and norms without weights
 // into value (nall). Each of the two may be NULL.
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value);
+// Reads the gates of terms, in the order of these terms, in the state that sn_rollout_runner_evaluate was called for
+// last. Writes what each looks at into number (ngate), what it multiplies the norm by into factor (ngate).
+void sn_rollout_runner_gates(const SnRolloutRunner *r, double *number, double *factor);
 // Runs a rollout that somebody else keeps, with `saved`, in the runner's world, whose own rollout is gone then. Begins
 // it where no step is done, else goes on. Stops as sn_rollout_runner_run; any runner may go on with it. Keeps the
 // worlds of the states that it comes through in `worlds`; NULL: it does not.

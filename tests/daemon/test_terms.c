@@ -93,6 +93,7 @@ static void expect_gate(const Sinew__V1__TermDescription *t) {
   assert_string_equal(g->side, below ? "below" : "");
   assert_true(g->value == (below ? 0.5 : 0) && g->width == (below ? 0.25 : 0));
   assert_string_equal(g->unit, below ? "m" : "m/s, rad/s");
+  assert_string_equal(g->target_kind, below ? "value" : "");
 }
 
 static void test_descriptions(void **state) {

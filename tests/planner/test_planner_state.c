@@ -423,11 +423,49 @@ static void hand_over(void **state) {
   sn_task_free(rates);
 }
 
+// A plan says what its gates are in the state that it answers, whatever the weights of their terms.
+static void gates(void **state) {
+  (void)state;
+  static const char text[] =
+      "model: x\nterms:\n"
+      "  - {name: none, residual: {joint_position: elbow}}\n"
+      "  - {name: opens, residual: {joint_position: elbow}, gate: {residual: {joint_position: shoulder}, above: 0.2, "
+      "width: 0.1}}\n"
+      "  - {name: times, residual: {joint_position: elbow}, weight: 0, gate: {residual: {joint_position: [shoulder, "
+      "elbow]}, target: [0.5, 0.3], norm: squared}}\n";
+  SnError err = {0};
+  SnTask *of = sn_task_parse(text, sizeof text - 1, "task.yaml", &err);
+  if (!of) fail_msg("%s", err.text);
+  Fixture *x = make_fixture_of(of, 1, false, 0);
+  SnPlanRequest r = initial_request(x, 0);
+  const double tolerance = sizeof(sn_real) == sizeof(double) ? 1e-12 : 1e-6;
+  for (int k = 0; k < 2; ++k) {
+    const sn_real qpos[2] = {k ? SN_R(0.4) : SN_R(0.2), SN_R(0.1)};
+    r.qpos = qpos;
+    const SnPlan plan = plan_now(x, &r);
+    const double product = k ? 0.1 * 0.1 + 0.2 * 0.2 : 0.3 * 0.3 + 0.2 * 0.2;
+    assert_int_equal(plan.ngate, 2);
+    assert_true(fabs(plan.gate_number[0] - (k ? 0.4 : 0.2)) < tolerance);
+    assert_true(fabs(plan.gate_factor[0] - 1 / (1 + exp(k ? -2.0 : 0.0))) < tolerance);
+    assert_true(fabs(plan.gate_number[1] - product) < tolerance && plan.gate_factor[1] == plan.gate_number[1]);
+  }
+  free_fixture(x);
+  sn_task_free(of);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(evaluated),     cmocka_unit_test(evaluated_in_slices),  cmocka_unit_test(evaluated_once),
-      cmocka_unit_test(latency),       cmocka_unit_test(latency_off_the_grid), cmocka_unit_test(latency_in_slices),
-      cmocka_unit_test(estimated_act), cmocka_unit_test(reported_rows),        cmocka_unit_test(refused_gradient),
-      cmocka_unit_test(endless),       cmocka_unit_test(ended_by_the_clock),   cmocka_unit_test(hand_over)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(gates),
+                                     cmocka_unit_test(evaluated),
+                                     cmocka_unit_test(evaluated_in_slices),
+                                     cmocka_unit_test(evaluated_once),
+                                     cmocka_unit_test(latency),
+                                     cmocka_unit_test(latency_off_the_grid),
+                                     cmocka_unit_test(latency_in_slices),
+                                     cmocka_unit_test(estimated_act),
+                                     cmocka_unit_test(reported_rows),
+                                     cmocka_unit_test(refused_gradient),
+                                     cmocka_unit_test(endless),
+                                     cmocka_unit_test(ended_by_the_clock),
+                                     cmocka_unit_test(hand_over)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -71,6 +71,8 @@ class FakeSource:
         config = message("Config", version=1, planner=settings, session={"latency": 0.0}, terms=terms, table=TABLE)
         self._config = replace(config, table=tuple(replace(x, choices=CHOICES.get(x.name, ())) for x in config.table))
         described = [{**term, "target_size": size} for term, size in zip(terms, (3, 6), strict=True)]
+        tip = {"quantity": "position", "objects": [{"kind": "site", "name": "hand"}], "axis": "z", "unit": "m"}
+        described[1]["gate"] = {**tip, "side": "above", "value": 1.25, "width": 0.02}
         m = self._model
         model = {"model": "arm_reach.xml", "timestep": m.opt.timestep, "nq": m.nq, "nv": m.nv, "na": m.na, "nu": m.nu}
         self.task = message(
@@ -98,6 +100,7 @@ class FakeSource:
             "session": 1, "status": 1, "state_time": time, "start": time, "step": m.opt.timestep, "time_to_live": 1.0,
             "steps": ROWS - 1, "ctrl": np.zeros((ROWS - 1, m.nu)), "states": predicted, "age": 0.02, "iterations": 8,
             "cost_now": 2.0, "cost_before": 2.0, "cost_after": 1.5 + np.sin(time), "gradient_norm": 0.1,
+            "gates": [{"name": "effort", "number": 1.25 + 0.1 * np.sin(time), "factor": 0.5 + 0.5 * np.sin(time)}],
             "terms": [{"name": "reach", "cost": 1.5}, {"name": "effort", "cost": np.sin(time)}],
         }  # fmt: skip
         filled = schema.load().new("Plan")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,23 @@ def test_description_of_targets(swap: sinew.Client) -> None:
     assert term(task, "apart").objects == (ObjectName("body", "left"), ObjectName("geom", "right"))
     assert task.plant.solref.size == task.plant.solimp.size == 0
     apart = (ObjectName("body", "left"), ObjectName("geom", "right"))
-    assert follow.gate == GateDescription("distance", apart, "", "", "above", 0.25, 0.125, "m") and left.gate is None
+    assert follow.gate == GateDescription("distance", apart, "", "", "above", 0.25, 0.125, "m", "")
+    assert left.gate is None
+
+
+def test_gates_of_a_plan(swap: sinew.Client) -> None:
+    """A plan says what its gates are in the state that it answers."""
+    model = mujoco.MjModel.from_xml_string(SETTLING)
+    with swap.open("swap") as session:
+        data = settled(model, session)
+        for moved in (0.0, 0.25):
+            data.qpos[1] += moved  # the body on the left, along x
+            mujoco.mj_kinematics(model, data)
+            apart = float(np.linalg.norm(data.body("left").xpos - data.geom("right").xpos))
+            (gate,) = session.plan(replace(session.initial, qpos=data.qpos), iterations=1).gates
+            assert gate.name == "follow"
+            assert gate.number == pytest.approx(apart, rel=1e-6)
+            assert gate.factor == pytest.approx(1 / (1 + np.exp(-(gate.number - 0.25) / 0.125)), rel=1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------- targets

@@ -18,8 +18,10 @@ from sinew.errors import ArgumentError, RefusedError
 pytest.importorskip("viser")
 
 from sinew import cli
+from sinew.client.messages import GateValue, ObjectName
 from sinew.view import guard
 from sinew.view.controls import number
+from sinew.view.gate import gate_bar, gate_words
 from sinew.view.panel_cost import CostPanel
 from sinew.view.panel_plan import PlanPanel
 from sinew.view.panel_plots import thinned
@@ -111,6 +113,47 @@ def test_changes_reach_the_source(gui: Gui, source: SlowSource) -> None:
     assert asked["weights"] == {"effort": 0.004} and asked["terminal_weights"] == {"effort": 0.5}
     np.testing.assert_array_equal(asked["targets"]["reach"], [0.1, 0.2, 0.3])
     assert not visitor.told
+
+
+WHAT = "counts while position of site hand, z is above 1.25 m (opens within 0.02)"
+
+
+def test_gates_are_said_and_drawn(source: SlowSource, register: Register) -> None:
+    """The panel says what a gate looks at, then whether it is open in the state of the latest plan."""
+    gui = Gui()
+    panel = CostPanel(gui, register, source.task, source.settings())
+    said = next(text for text in gui.texts if WHAT in text.content)
+    assert "<b>" not in said.content  # no plan yet
+    for factor, state in ((0.96, "open"), (0.5, "open by 50 %"), (0.04, "closed")):
+        now = GateValue("effort", 1.2345678, factor)
+        panel.refresh(replace(source.latest(), plan=replace(source.latest().plan, gates=(now,))))
+        assert f"<b>Gate {state}</b>: 1.235 m; {WHAT}" in said.content
+        assert f"width:{100 * factor:.0f}%" in said.content
+    panel.refresh(replace(source.latest(), plan=replace(source.latest().plan, gates=())))  # of an older daemon
+    assert "<b>" not in said.content
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"side": "below"}, "counts while position of site hand, z is below 1.25 m (opens within 0.02)"),
+        ({"side": "", "norm": "squared", "axis": ""}, "multiplied by the squared norm of position of site hand"),
+        (
+            {"objects": tuple(ObjectName("joint", name) for name in ("a", "b", "c", "", "e")), "axis": "xz"},
+            "position of joint a, joint b, joint c and 2 more, x and z is above 1.25 m",
+        ),
+        ({"target_kind": "element", "unit": ""}, "of site hand, z from its target is above 1.25 (opens within 0.02)"),
+        ({"quantity": "orientation", "norm": "euclidean", "unit": "quaternion"}, "is above 1.25 rad (opens"),
+        ({"norm": "squared"}, "is above 1.25 (opens"),
+        ({"unit": "rad, m"}, "is above 1.25 (opens"),
+        ({"objects": (ObjectName("site", ""),)}, "counts while position of a site, z is"),
+    ],
+)
+def test_words_of_gates(source: SlowSource, change: dict[str, Any], words: str) -> None:
+    gate = replace(source.task.terms[1].gate, **change)
+    assert words in gate_words(gate)
+    bar = gate_bar(gate, GateValue("effort", 3.0, 3.0))
+    assert ("times 3</b>" in bar) == (not gate.side) and ("height" in bar) == bool(gate.side)
 
 
 def test_newest_value_wins(gui: Gui, source: SlowSource, register: Register) -> None:

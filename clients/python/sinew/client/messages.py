@@ -20,6 +20,7 @@ __all__ = [
     "Device",
     "Evaluation",
     "GateDescription",
+    "GateValue",
     "Gradient",
     "Health",
     "Hello",
@@ -253,6 +254,8 @@ class GateDescription:
         Where it is half open, and in which width it opens, in the unit of the number.
     unit : str
         Of what it looks at.
+    target_kind : str
+        Of what that is compared with, as in `TermDescription`; empty: with nothing.
     """
 
     quantity: str
@@ -263,6 +266,26 @@ class GateDescription:
     value: float
     width: float
     unit: str
+    target_kind: str
+
+
+@dataclass(frozen=True)
+class GateValue:
+    """The gate of a term in a state: see `GateDescription`.
+
+    Attributes
+    ----------
+    name : str
+        Of the term.
+    number : float
+        That it looks at.
+    factor : float
+        That it multiplies the norm of the term by: 0 closed, 1 open, where it opens about a value.
+    """
+
+    name: str
+    number: float
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -567,6 +590,7 @@ CLASSES: dict[str, Callable[..., Any]] = {
     "Device": Device,
     "Evaluation": Evaluation,
     "GateDescription": GateDescription,
+    "GateValue": GateValue,
     "Gradient": Gradient,
     "Health": Health,
     "HelloReply": Hello,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sinew.client.messages import GateValue
 from sinew.client.quantities import ModelDescription, Trajectory
 from sinew.errors import ArgumentError
 from sinew.state import State, StateLike
@@ -76,6 +77,8 @@ class Plan:
         Whether it is no better than the shifted plan before, and its gradient next to nothing.
     unimproved : int
         Plans in a row, up to this one, whose cost did not fall; 0: that of this one did.
+    gates : tuple of GateValue
+        Of the terms that have one, in the state that it answers.
     model : ModelDescription
         Names of the entries.
     """
@@ -113,6 +116,7 @@ class Plan:
     gain_rows: int
     stuck: bool
     unimproved: int
+    gates: tuple[GateValue, ...] = field(repr=False)
     model: ModelDescription = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -9,10 +9,12 @@ import numpy as np
 import viser
 
 from sinew._colors import BLUE
-from sinew.client.messages import Config, TaskDescription, TermDescription
+from sinew.client.messages import Config, GateDescription, TaskDescription, TermDescription
+from sinew.client.plan import Plan
 from sinew.client.quantities import Trajectory
 from sinew.loop.source import Frame
 from sinew.view.controls import Control, number, shown
+from sinew.view.gate import gate_bar
 from sinew.view.register import Register
 
 __all__ = ["CostPanel"]
@@ -31,6 +33,7 @@ class CostPanel:
         gui.add_markdown(_INTRODUCTION)
         self._table = gui.add_html(_table({}))
         self._targets: list[_Target] = []
+        self._gates: list[_Gate] = []
         settings = {term.name: term for term in config.terms}
         for term in task.terms:
             in_force = settings[term.name]
@@ -38,15 +41,19 @@ class CostPanel:
                 self._add_weight(term, "weights", "along the way", in_force.weight, term.weight)
                 terminal = in_force.terminal_weight
                 self._add_weight(term, "terminal_weights", "at the end", terminal, term.terminal_weight)
+                if term.gate is not None:
+                    self._gates.append(_Gate(gui, term.name, term.gate))
                 if 0 < term.target_size <= _LONGEST:
                     self._targets.append(_Target(gui, register, term))
 
     def refresh(self, frame: Frame) -> None:
-        """Show the cost of the latest plan, and where the targets are."""
+        """Show the cost of the latest plan, whether gates are open, and where the targets are."""
         if frame.plan is not None:
             text = _table(frame.plan.terms)
             if self._table.content != text:
                 self._table.content = text
+            for gate in self._gates:
+                gate.refresh(frame.plan)
         for target in self._targets:
             target.refresh(frame)
 
@@ -58,6 +65,21 @@ class CostPanel:
             self._gui, label, float(first), 0.0, float("inf"), hint, self._register.changed(kind, term.name)
         )
         self._register.add(kind, term.name, control)
+
+
+class _Gate:
+    """Words and a bar: whether the gate of a term is open."""
+
+    def __init__(self, gui: viser.GuiApi, term: str, gate: GateDescription) -> None:
+        self._term = term
+        self._gate = gate
+        self._shown = gui.add_html(gate_bar(gate, None))
+
+    def refresh(self, plan: Plan) -> None:
+        """Show how it was in the state of a plan."""
+        text = gate_bar(self._gate, next((now for now in plan.gates if now.name == self._term), None))
+        if self._shown.content != text:
+            self._shown.content = text
 
 
 class _Target:
