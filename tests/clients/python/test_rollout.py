@@ -404,6 +404,9 @@ def test_smooth_collision_changes_derivatives_alone() -> None:
     )
     assert np.array_equal(exact.qpos, smooth.qpos)
     assert not np.array_equal(sinew.rollout_vjp(exact, qvel=bar).qpos, sinew.rollout_vjp(smooth, qvel=bar).qpos)
+    for length in (-1.0, 2.0, np.nan):
+        with pytest.raises(ArgumentError, match=r"SinewCfd\.smooth: "):
+            sinew.rollout(model, None, nstep=1, cfd=sinew.CFD(smooth=length))
 
 
 def test_derivatives_with_smooth_collision_are_those_of_motions_with_it() -> None:
