@@ -484,9 +484,12 @@ typedef struct SinewIntegratorDef {
   bool gradients;           // keep what sinew_integrator_vjp needs
   size_t memory;            // most bytes for steps that are kept; pages that no step reaches are not touched
   const SinewCfd *cfd;      // contacts from distance; NULL: none
+  bool events;              // steps end where a contact or limit begins to act, ends with a force, sticks or slides;
+                            // fixed ones do not
 } SinewIntegratorDef;
 
-// Returns the defaults: tsit5, tolerances 1e-5, gains 0.2, 0.4, 0, safety 0.9, factors 0.2 to 10, 100000 steps, 1 GiB.
+// Returns the defaults: tsit5, tolerances 1e-5, gains 0.2, 0.4, 0, safety 0.9, factors 0.2 to 10, 100000 steps, 1 GiB,
+// events.
 static inline SinewIntegratorDef sinew_default_integrator(void) {
   SinewIntegratorDef x;
   memset(&x, 0, sizeof x);
@@ -500,6 +503,7 @@ static inline SinewIntegratorDef sinew_default_integrator(void) {
   x.grow = 10;
   x.max_steps = 100000;
   x.memory = (size_t)1 << 30;
+  x.events = true;
   return x;
 }
 
@@ -599,11 +603,12 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
   return x;
 }
 
-// Runs the adjoint of the last run, which was done, over its steps, whose sizes count as constant. May be called any
-// number of times; a run that was refused ends that. Outputs hold no derivatives after a failure. Leaves out that the
-// moment of a touch moves. Through contacts it is the derivative of the motion only where forces begin at zero, with
-// solimp[0] near 0 (it is at least 1e-4). Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a
-// bar that is not finite) or SINEW_ERR_DIVERGED on failure.
+// Runs the adjoint of the last run, which was done, over its steps. May be called any number of times; a run that was
+// refused ends that. Outputs hold no derivatives after a failure. With `events` it knows that the moments of touch and
+// release move. It does not where none was found: where a contact grazes, or the number of a pair's contacts changes at
+// a depth. Corners that touch at once count as one. With fixed steps it is the derivative of what the steps compute.
+// Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
+// SINEW_ERR_DIVERGED on failure.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 

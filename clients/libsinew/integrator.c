@@ -79,7 +79,8 @@ static SinewStatus read_settings(const SinewIntegratorDef *def, SnHorizonSetting
                            .grow = def->grow,
                            .max_steps = def->max_steps,
                            .linear = def->linear,
-                           .stop_at_outputs = def->stop_at_outputs};
+                           .stop_at_outputs = def->stop_at_outputs,
+                           .events = def->events};
   if (s->max_steps < 1 || s->max_steps > MOST_STEPS)
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegratorDef.max_steps is %d; allowed are 1 to %d", s->max_steps,
                     (int)MOST_STEPS);

@@ -314,10 +314,8 @@ SN_LOCAL void rows_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
 }
 #endif
 
-SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
-  SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
-  SN_SYNC(lane);
   contacts_vjp(m, w, a, lane);
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
@@ -341,4 +339,10 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
     SN_SYNC(lane);
   }
 #endif
+}
+
+SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
+  SN_SYNC(lane);
+  sn_rows_vjp(m, w, a, lane);
 }

@@ -14,6 +14,9 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
 // Computes row_z and row_pos of all rows from row_lambda, row_c and efc_force. Adds what they give, by kind of row, to
 // qpos_bar, qvel_bar, bars of tendons and contacts, wrench, twist_bar and acc_bar.
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Does the second half of it: hands on row_z and row_pos as they are. Derivatives by the model read row_lambda and
+// row_c, too. Needs a sync before.
+SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- constraint_contact.c ----
 
@@ -29,6 +32,10 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
 // Solves to rounding from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar, qfrc_constraint. Leaves the
 // factor of H behind. Costs little more than a solve with it where nothing was left to do.
 SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns a number that changes its sign where a row goes from `state` to another one or back (SnConstraintState), for
+// residuals jar (nefc). It has about one slope on both sides, as those of a row that acts are scaled by its impedance.
+// Takes the first row of an elliptic contact.
+SN_FUNC sn_real sn_row_boundary(const SnWorld *w, int row, const sn_real *jar, int state, int other);
 // Solves once more, from the qacc_warmstart that sn_solve has left, and finishes. The bits are those of both on a world
 // made anew that starts there. Uses the factor of sn_solve where it is that of this start. Leaves qacc_warmstart.
 SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);

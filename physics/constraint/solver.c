@@ -72,6 +72,20 @@ SN_LOCAL sn_real friction_force(const SnWorld *w, int row, sn_real x, sn_real *f
   return SN_R(-0.5) * *force * x;
 }
 
+SN_FUNC sn_real sn_row_boundary(const SnWorld *w, int row, const sn_real *jar, int state, int other) {
+  const int ne = w->ne[0], nef = ne + w->nf[0];
+  const bool stiff = state == SN_CSTATE_QUADRATIC || (state == SN_CSTATE_CONE && other == SN_CSTATE_SATISFIED);
+  const sn_real scale = stiff ? 1 / (1 - w->efc_KBIP[4 * row + 2]) : 1;
+  if (row >= ne && row < nef) return scale * (sn_abs(jar[row]) - w->efc_R[row] * w->efc_frictionloss[row]);
+  if (w->efc_type[row] != SN_CNSTR_CONTACT_ELLIPTIC) return scale * jar[row];
+  const SnContact *con = w->contact + w->efc_id[row];
+  const sn_real mu = con->mu, N = mu * jar[row];
+  sn_real TT = 0;
+  for (int j = 1; j < con->dim; ++j) TT += con->friction[j - 1] * jar[row + j] * con->friction[j - 1] * jar[row + j];
+  if (state == SN_CSTATE_SATISFIED || other == SN_CSTATE_SATISFIED) return scale * (N - mu * sn_sqrt(TT));
+  return scale * (mu * N + sn_sqrt(TT));
+}
+
 // Cost of the row at residuals x (nefc); that of an elliptic contact on its first row.
 SN_INLINE sn_real row_cost(const SnWorld *w, int row, const sn_real *x) {
   const int ne = w->ne[0], nef = ne + w->nf[0];

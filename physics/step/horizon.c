@@ -14,6 +14,9 @@
 #include "physics/step/integrate_private.h"
 #include "physics/step/step.h"
 
+enum { MOST_TRIES = 6 };                   // trials of a step that are broken off at jumps, and at kinks
+enum { MOST_KINKS = 3, MOST_JUMPS = 32 };  // steps across events one after the other, behind which these are ignored
+
 SnHorizonSettings sn_horizon_defaults(void) {
   return (SnHorizonSettings){.method = SN_RK_TSIT5,
                              .rtol = SN_R(1e-5),
@@ -23,7 +26,8 @@ SnHorizonSettings sn_horizon_defaults(void) {
                              .safety = SN_R(0.9),
                              .shrink = SN_R(0.2),
                              .grow = SN_R(10.0),
-                             .max_steps = 100000};
+                             .max_steps = 100000,
+                             .events = true};
 }
 
 const char *sn_horizon_status_text(SnHorizonStatus status) {
@@ -60,7 +64,7 @@ static size_t step_numbers(const SnModel *m, const SnTableau *rk) {
 }
 
 size_t sn_horizon_step_bytes(const SnModel *m, int method) {
-  return step_numbers(m, sn_tableau(method)) * sizeof(sn_real) + sizeof(int);
+  return step_numbers(m, sn_tableau(method)) * sizeof(sn_real) + 2 * sizeof(int);
 }
 
 // Points all that a run has into memory, or only counts; returns the bytes.
@@ -84,15 +88,24 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
   for (size_t k = 0; k < sizeof part / sizeof *part; ++k) take(part[k], base, &at, size[k]);
   if (base) x->weight = (double *)(void *)(base + at);
   at += ns * sizeof(double);
+  SnEventRows *const rows[] = {&x->last_start, &x->start, &x->past, &x->now};
+  for (int k = 0; k < 4; ++k) {
+    take(&rows[k]->jar, base, &at, (size_t)m->nefcmax);
+    if (base) rows[k]->row = (SnEventRow *)(void *)(base + at);
+    at += ((size_t)m->nefcmax * sizeof(SnEventRow) + 63) / 64 * 64;
+    if (base) rows[k]->state = (int *)(void *)(base + at);
+    at += ((size_t)m->nefcmax * sizeof(int) + 63) / 64 * 64;
+  }
   if (base) x->segment = (int *)(void *)(base + at);
-  return (at + nkeep * sizeof(int) + 63) / 64 * 64;
+  if (base) x->crossing = x->segment + nkeep;
+  return (at + 2 * nkeep * sizeof(int) + 63) / 64 * 64;
 }
 
 SnKeptStep sn_horizon_kept(const SnHorizon *h, int k) {
   const SnModel *m = &h->model;
   const SnHorizonScratch *x = h->scratch;
   const int ns = x->rk->stages + 1;
-  sn_real *at = x->record + (h->settings.keep > 0 ? (size_t)k : 0) * x->stride;
+  sn_real *at = x->record + (size_t)sn_horizon_slot(h, k) * x->stride;
   SnKeptStep s;
   s.time = at;
   s.qpos = s.time + 2;
@@ -286,6 +299,22 @@ bool sn_horizon_forward(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep
   return all_good(s->rate + stage * m->nv, m->nv);
 }
 
+const double *sn_horizon_end(const SnHorizon *h, int k, int *n) {
+  static const double euler = 1;
+  const SnTableau *rk = h->scratch->rk;
+  const bool crossing = h->scratch->crossing[sn_horizon_slot(h, k)];
+  *n = crossing ? 1 : rk->stages;
+  return crossing ? &euler : rk->b;
+}
+
+int sn_horizon_dense(const SnHorizon *h, int k, double theta, double *weight) {
+  const SnTableau *rk = h->scratch->rk;
+  weight[0] = theta;
+  if (h->scratch->crossing[sn_horizon_slot(h, k)]) return 1;
+  sn_tableau_dense(rk, theta, weight);
+  return sn_tableau_end(rk) + 1;
+}
+
 // ---- the run ----
 
 // Where a run is: its step, the end that is asked for, the next output.
@@ -293,7 +322,19 @@ typedef struct Progress {
   int step, segment, out;
   sn_real t, size;   // where the step begins, the size that is proposed for it
   bool first_known;  // the first stage of this step has been evaluated
+  int crossed;       // steps across events that have followed each other
+  bool restart;      // the size of this step is chosen anew, behind an event
 } Progress;
+
+// What a trial of a step comes to.
+typedef enum Trial { TRIAL_GOOD, TRIAL_BAD, TRIAL_JUMP, TRIAL_KINK } Trial;
+
+// How steps come near to an event.
+typedef struct Approach {
+  bool jumps, kinks;  // trials that such an event lies in are broken off
+  sn_real most;       // the longest step that is thought to end before it [s]
+  int tries, cuts;    // trials that were broken off at jumps, at kinks
+} Approach;
 
 static SnCode check_times(const char *name, const sn_real *time, int n, sn_real most, SnError *err) {
   for (int k = 0; k < n; ++k) {
@@ -347,20 +388,51 @@ static void begin_step(const SnHorizon *h, const SnKeptStep *s, sn_real t) {
   memcpy(s->act, w->act, sizeof *w->act * (size_t)m->na);
 }
 
-// Evaluates all stages of a step of size dt, leaves the world at its end. Returns false where one is not finite.
-static bool take_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, sn_real dt) {
+// Brings the world to the end of step s, number `step`, whose stages are known. Returns false where it is not finite.
+static bool move_to_end(SnHorizon *h, const SnKeptStep *s, int step) {
+  const SnModel *m = &h->model;
+  const SnWorld *w = &h->world;
+  int n;
+  const double *weight = sn_horizon_end(h, step, &n);
+  sn_horizon_sum(h, s, weight, n);
+  sn_horizon_move(h, s, s->time[1], true);
+  return all_good(w->qpos, m->nq) && all_good(w->qvel, m->nv) && all_good(w->act, m->na);
+}
+
+// Notes what acts at a stage that has been evaluated. *reach: its time from the start of the step, becomes that of a
+// kink [s].
+static Trial watch_stage(SnHorizon *h, const Approach *a, sn_real *reach) {
+  sn_real kink = 0;
+  const SnEvent event = sn_horizon_watches(h) ? sn_horizon_event(h, *reach, &kink) : SN_EVENT_NONE;
+  if (event == SN_EVENT_JUMP && a->jumps) return TRIAL_JUMP;
+  if (event != SN_EVENT_KINK || !a->kinks) return TRIAL_GOOD;
+  *reach = kink;
+  return TRIAL_KINK;
+}
+
+// Evaluates all stages of a step of size dt, leaves the world at its end. Methods without a stage there get one where
+// events are looked for: the first one of the next step. Stops at the first stage behind an event: *reach [s].
+static Trial take_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real dt,
+                       const Approach *a, sn_real *reach) {
   SnHorizonScratch *x = h->scratch;
-  const int nv = h->model.nv;
+  const SnTableau *rk = x->rk;
   s->time[1] = dt;
-  memcpy(h->world.qacc_warmstart, s->acc, sizeof *s->acc * (size_t)nv);
-  for (int j = 1; j < x->rk->stages; ++j) {
-    sn_horizon_sum(h, s, x->rk->a[j], j);
-    sn_horizon_move(h, s, dt, x->rk->ends && j == x->rk->stages - 1);
-    if (!sn_horizon_forward(h, in, s, segment, j, dt)) return false;
+  x->crossing[sn_horizon_slot(h, p->step)] = 0;
+  memcpy(h->world.qacc_warmstart, s->acc, sizeof *s->acc * (size_t)h->model.nv);
+  if (sn_horizon_watches(h)) sn_horizon_copy_rows(&x->now, &x->start);
+  for (int j = 1; j < rk->stages; ++j) {
+    sn_horizon_sum(h, s, rk->a[j], j);
+    sn_horizon_move(h, s, dt, rk->ends && j == rk->stages - 1);
+    *reach = (sn_real)rk->c[j] * dt;
+    if (!sn_horizon_forward(h, in, s, p->segment, j, dt)) return TRIAL_BAD;
+    const Trial trial = watch_stage(h, a, reach);
+    if (trial != TRIAL_GOOD) return trial;
   }
-  sn_horizon_sum(h, s, x->rk->b, x->rk->stages);
-  sn_horizon_move(h, s, dt, true);
-  return all_good(h->world.qpos, h->model.nq) && all_good(h->world.qvel, nv) && all_good(h->world.act, h->model.na);
+  if (!move_to_end(h, s, p->step)) return TRIAL_BAD;
+  if (!sn_horizon_watches(h) || rk->ends) return TRIAL_GOOD;
+  *reach = dt;
+  if (!sn_horizon_forward(h, in, s, p->segment, rk->stages, dt)) return TRIAL_BAD;
+  return watch_stage(h, a, reach);
 }
 
 // Writes the outputs up to the end `t1` of step s and leaves the world there. Returns false where the stage at the end,
@@ -369,20 +441,18 @@ static bool write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizo
                           Progress *p, sn_real t1) {
   SnHorizonScratch *x = h->scratch;
   const bool inside = p->out < in->nout && in->out_time[p->out] < t1;
-  if (inside && !x->rk->ends && !x->rk->dense) {
+  const bool euler = x->crossing[sn_horizon_slot(h, p->step)];
+  if (inside && !x->rk->ends && !x->rk->dense && !p->first_known && !euler) {
     if (!sn_horizon_forward(h, in, s, p->segment, x->rk->stages, s->time[1])) return false;
     p->first_known = true;
   }
   for (; p->out < in->nout && in->out_time[p->out] < t1; ++p->out) {
-    sn_tableau_dense(x->rk, (double)((in->out_time[p->out] - s->time[0]) / s->time[1]), x->weight);
-    sn_horizon_sum(h, s, x->weight, sn_tableau_end(x->rk) + 1);
+    const double theta = (double)((in->out_time[p->out] - s->time[0]) / s->time[1]);
+    sn_horizon_sum(h, s, x->weight, sn_horizon_dense(h, p->step, theta, x->weight));
     sn_horizon_move(h, s, s->time[1], true);
     write_output(h, out, p->out);
   }
-  if (inside) {
-    sn_horizon_sum(h, s, x->rk->b, x->rk->stages);
-    sn_horizon_move(h, s, s->time[1], true);
-  }
+  if (inside) move_to_end(h, s, p->step);
   for (; p->out < in->nout && in->out_time[p->out] == t1; ++p->out) write_output(h, out, p->out);
   return true;
 }
@@ -392,7 +462,9 @@ static void next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
   const SnModel *m = &h->model;
   const SnHorizonScratch *x = h->scratch;
   const int end = sn_tableau_end(x->rk);
-  bool known = x->rk->ends || p->first_known;  // the stage at the end of s is the first one of the next step
+  const bool euler = x->crossing[sn_horizon_slot(h, p->step)];
+  bool known =
+      (x->rk->ends && !euler) || p->first_known;  // the stage at the end of s is the first one of the next step
   ++p->step;
   ++h->accepted;
   h->reached = p->t = t1;
@@ -406,7 +478,7 @@ static void next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
   memmove(next.adot, s->adot + end * m->na, sizeof *s->adot * (size_t)m->na);
   begin_step(h, &next, t1);
   memcpy(next.rate, next.qvel, sizeof *next.rate * (size_t)m->nv);
-  x->segment[h->settings.keep > 0 ? p->step : 0] = p->segment;
+  x->segment[sn_horizon_slot(h, p->step)] = p->segment;
 }
 
 // The size of the next step within the bounds, and where it ends.
@@ -417,23 +489,82 @@ static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, Progress *
   return p->size * SN_R(1.000001) >= left ? forced : p->t + p->size;
 }
 
+// Leads across the event that lies within `time` of the start of step s. Returns false where the end is not finite.
+static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real time,
+                        sn_real *t1) {
+  SnHorizonScratch *x = h->scratch;
+  *t1 = sn_min(p->t + time, next_forced(h, in, p));
+  s->time[1] = *t1 - p->t;
+  x->crossing[sn_horizon_slot(h, p->step)] = 1;
+  x->last = x->before = 1;
+  p->restart = true;
+  ++p->crossed;
+  return move_to_end(h, s, p->step);
+}
+
+// Shortens the next trial to a part of `time`, where an event is thought to be: the more the more trials there were.
+static void come_near(Approach *a, sn_real time, int tries) {
+  static const sn_real back[] = {SN_R(1e-6), SN_R(1e-4), SN_R(1e-2), SN_R(0.1), SN_R(0.5)};
+  a->most = time * (1 - back[sn_mini(tries, 4)]);
+}
+
+// A trial has met a kink `time` behind the start of step s. Returns true where it has been crossed.
+static bool meet_kink(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real time,
+                      Approach *a, sn_real *t1) {
+  const sn_real crossing = sn_horizon_crossing();
+  if (time <= SN_R(0.5) * crossing && cross_event(h, in, s, p, crossing, t1)) return true;
+  come_near(a, time, a->cuts + 1);
+  a->kinks = ++a->cuts < MOST_TRIES;
+  return false;
+}
+
+// A trial has met a jump, `reach` behind the start of step s or before. Returns true where it has been crossed.
+static bool meet_jump(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real reach,
+                      Approach *a, sn_real *t1) {
+  sn_real time;
+  const bool found = sn_horizon_find_event(h, s, reach, true, &time);
+  if (found && time <= sn_horizon_crossing() && sn_horizon_find_event(h, s, time, false, &time) &&
+      cross_event(h, in, s, p, time, t1))
+    return true;
+  come_near(a, found ? sn_min(time, reach) : reach, found ? a->tries : MOST_TRIES);
+  a->jumps = ++a->tries < MOST_TRIES;
+  return false;
+}
+
 // Takes steps until one is accepted. *t1: its end.
 static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p,
                                    sn_real *t1) {
   const SnHorizonSettings *set = &h->settings;
+  SnHorizonScratch *x = h->scratch;
   const sn_real least = sn_max(set->smallest_step, 16 * SN_EPS * sn_max(p->t, SN_MINVAL));
+  // states that change back and forth, as where a cone's tip is, are left to the control of the error
+  Approach a = {.jumps = p->crossed < MOST_JUMPS, .kinks = p->crossed < MOST_KINKS, .most = SN_MAXVAL};
   for (;;) {
-    *t1 = step_end(h, in, p);
-    const sn_real dt = *t1 - p->t;
+    *t1 = sn_min(step_end(h, in, p), p->t + a.most);
+    const sn_real dt = *t1 - p->t, last = x->last, before = x->before;
+    sn_real reach = 0;
     if (h->accepted + h->rejected >= set->max_steps) return SN_HORIZON_STEPS;
-    const bool good = take_step(h, in, s, p->segment, dt);
+    const Trial trial = take_step(h, in, s, p, dt, &a, &reach);
+    const bool good = trial == TRIAL_GOOD;
+    if (trial == TRIAL_KINK || trial == TRIAL_JUMP) {
+      ++h->rejected;
+      if ((trial == TRIAL_KINK ? meet_kink : meet_jump)(h, in, s, p, reach, &a, t1)) return SN_HORIZON_DONE;
+      if (!a.jumps || !a.kinks) a.most = SN_MAXVAL;
+      continue;
+    }
+    p->crossed = 0;
     if (!good && (set->fixed_step > 0 || dt <= least)) return SN_HORIZON_BAD;
+    p->first_known = sn_horizon_watches(h) && !x->rk->ends;
     if (set->fixed_step > 0) return SN_HORIZON_DONE;
     const sn_real error = good ? sn_horizon_error(h, s) : SN_MAXVAL;
     const bool accepted = error < 1;
     const sn_real factor = sn_horizon_factor(h, error, accepted);
     if (accepted) {  // a step that was cut short says nothing against the size that was proposed
       p->size = dt < p->size ? sn_max(p->size, dt * factor) : dt * factor;
+      if (a.most < SN_MAXVAL) {
+        x->last = last;
+        x->before = before;
+      }
       return SN_HORIZON_DONE;
     }
     ++h->rejected;
@@ -458,8 +589,10 @@ static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
   begin_step(h, &s, 0);
   if (!sn_horizon_forward(h, in, &s, p->segment, 0, 0)) return false;
   p->first_known = true;
+  sn_horizon_note_rows(h, &x->start, 0);
+  x->last_start.nefc = -1;
   p->size = h->settings.fixed_step > 0 ? h->settings.fixed_step : h->settings.first_step;
-  if (p->size == 0) p->size = sn_horizon_first(h, in, &s);
+  if (p->size == 0) p->size = sn_horizon_first(h, in, &s, p->segment);
   return true;
 }
 
@@ -472,6 +605,26 @@ static void go_back(const SnHorizon *h, const SnKeptStep *s) {
   memcpy(w->act, s->act, sizeof *w->act * (size_t)m->na);
 }
 
+// Sees to the first stage of step s, to what acts there, and behind an event to the size of the step.
+static bool begin_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p) {
+  SnHorizonScratch *x = h->scratch;
+  if (!p->first_known) {
+    if (!sn_horizon_forward(h, in, s, p->segment, 0, 0)) return false;
+    sn_horizon_note_rows(h, &x->start, 0);
+    x->last_start.nefc = -1;
+  } else if (p->step > 0 && sn_horizon_watches(h)) {  // the last stage of the step before
+    const SnEventRows rows = x->last_start;
+    x->last_start = x->start;
+    x->last_start.time = -x->now.time;
+    x->start = x->now;
+    x->start.time = 0;
+    x->now = rows;
+  }
+  if (p->restart) p->size = sn_min(p->size, sn_horizon_first(h, in, s, p->segment));
+  p->restart = p->first_known = false;
+  return true;
+}
+
 static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out) {
   Progress p;
   if (!begin_run(h, in, out, &p)) return SN_HORIZON_BAD;
@@ -479,13 +632,12 @@ static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHoriz
     if (h->settings.keep > 0 && p.step >= h->settings.keep) return SN_HORIZON_KEEP;
     const SnKeptStep s = sn_horizon_kept(h, p.step);
     sn_real t1;
-    if (!p.first_known && !sn_horizon_forward(h, in, &s, p.segment, 0, 0)) return SN_HORIZON_BAD;
+    if (!begin_stage(h, in, &s, &p)) return SN_HORIZON_BAD;
     const SnHorizonStatus status = accept_step(h, in, &s, &p, &t1);
     if (status != SN_HORIZON_DONE) {
       go_back(h, &s);
       return status;
     }
-    p.first_known = false;
     if (!write_outputs(h, in, out, &s, &p, t1)) return SN_HORIZON_BAD;
     next_step(h, in, &s, &p, t1);
   }

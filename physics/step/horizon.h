@@ -9,8 +9,11 @@
 // error of a step is the root mean square of e / (atol + rtol max(|y|, |y+|)) over qpos, the velocity integrated in
 // this step, qvel and act. The first step is chosen as in Hairer, Norsett, Wanner, Solving ODEs I, section II.4.
 //
-// A step ends at each knot of the controls, where they jump or bend. A contact that is stiff and rests costs steps for
-// as long as it rests: of explicit methods each is as long as stability allows. max_steps bounds them.
+// A step ends at each knot of the controls, where they jump or bend. With `events` it also ends at jumps and kinks of
+// the force. A contact or limit begins to act there, or ends with a force, or a row of the solver changes its state.
+// Fewer steps are rejected then, and the adjoint knows that these moments move. horizon_events.c has how. A contact
+// that is stiff and rests costs steps for as long as it rests: of explicit methods each is as long as stability allows.
+// max_steps bounds them.
 //
 // A run is a loop of the host, on one lane, over the stages that devices share. It owns its memory, all of it reserved
 // by sn_horizon_create.
@@ -35,6 +38,7 @@ typedef struct SnHorizonSettings {
   int keep;               // accepted steps that can be kept for sn_horizon_vjp; 0: none
   bool linear;            // controls go linearly between knots; else each holds until the next
   bool stop_at_outputs;   // steps end at output times; else outputs are interpolated
+  bool events;            // steps end at jumps and kinks of the force; fixed ones never do
 } SnHorizonSettings;
 
 // Says what to integrate. Times count from the start of the run [s].
@@ -86,7 +90,8 @@ typedef struct SnHorizon {
   SnHorizonScratch *scratch;
 } SnHorizon;
 
-// Returns the defaults: Tsit5, tolerances 1e-5, P 0.2, I 0.4, D 0, safety 0.9, factors 0.2 to 10, 100000 steps.
+// Returns the defaults: Tsit5, tolerances 1e-5, P 0.2, I 0.4, D 0, safety 0.9, factors 0.2 to 10, 100000 steps,
+// events.
 SnHorizonSettings sn_horizon_defaults(void);
 
 // Returns how many bytes a kept step takes.
@@ -103,11 +108,12 @@ void sn_horizon_free(SnHorizon *h);
 SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, SnHorizonStatus *status,
                       SnError *err);
 
-// Runs the adjoint of the last run, which is done and was kept, with its sizes of steps constant. `in` is that run's.
-// Leaves out that the moment of a jump of the forces moves. A row that begins to act has an impedance of solimp[0], at
-// least 1e-4. Derivatives through contacts are good only where that is small.
-// cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. Changes the world. Returns
-// SN_ERR_STATE and sets err where there is no such run.
+// Runs the adjoint of the last run, which is done and was kept. `in` is that run's. It leaves out that the moment of a
+// jump moves where the jump was not found as an event. So it is where a contact grazes, the number of contacts changes
+// at a depth (box on box, features of meshes), or a tendon leaps across what it wraps. Without `events` it is so for
+// all jumps. Through contacts the adjoint is of use then with fixed steps alone, as the derivative of what they
+// compute. cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. Changes the world.
+// Returns SN_ERR_STATE and sets err where there is no such run.
 SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
                       SnError *err);
 

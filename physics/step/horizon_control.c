@@ -76,7 +76,7 @@ static sn_real size_of(const SnHorizon *h, const SnKeptStep *s, const sn_real *q
 }
 
 // d0, d1, d2 of the book are sizes of the state, of its rate and of the rate's rate.
-sn_real sn_horizon_first(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s) {
+sn_real sn_horizon_first(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment) {
   const SnModel *m = &h->model;
   SnHorizonScratch *x = h->scratch;
   static const double one = 1;
@@ -86,7 +86,7 @@ sn_real sn_horizon_first(SnHorizon *h, const SnHorizonInput *in, const SnKeptSte
   const sn_real h0 = d0 < SN_R(1e-5) || d1 < SN_R(1e-5) ? SN_R(1e-6) : SN_R(0.01) * d0 / d1;
   sn_horizon_sum(h, s, &one, 1);
   sn_horizon_move(h, s, h0, false);
-  if (!sn_horizon_forward(h, in, s, x->segment[0], 1, h0)) return h0;
+  if (!sn_horizon_forward(h, in, s, segment, 1, h0)) return h0;
   for (int i = 0; i < m->nv; ++i) {
     x->xi[i] = s->rate[m->nv + i] - s->rate[i];
     x->dv[i] = s->acc[m->nv + i] - s->acc[i];

@@ -12,12 +12,34 @@ typedef struct SnKeptStep {
   sn_real *rate, *acc, *adot;  // (stages + 1, nv), (stages + 1, nv), (stages + 1, na)
 } SnKeptStep;
 
+// Holds a contact or limit that acts: who made it (joint, tendon or pair), by which feature, its first row, whether it
+// has a force.
+typedef struct SnEventRow {
+  int key, feature, row;
+  bool pushes;
+  bool moved;  // on the way back: begins or ends at the event
+} SnEventRow;
+
+// Holds what acts at a state.
+typedef struct SnEventRows {
+  sn_real time;     // since the start of the step [s]
+  SnEventRow *row;  // (nefcmax) contacts and limits
+  int n;
+  sn_real *jar;  // (nefcmax) residuals of all rows
+  int *state;    // (nefcmax) their SnConstraintState
+  int nefc;
+} SnEventRows;
+
+// Says what lies between the start of a step and a stage: a jump of the force, or of its slope alone.
+typedef enum SnEvent { SN_EVENT_NONE, SN_EVENT_KINK, SN_EVENT_JUMP } SnEvent;
+
 struct SnHorizonScratch {
   void *memory;
   SnLaneShared lane_shared;
   const SnTableau *rk;
   sn_real *record;  // (max(keep, 1), stride)
   int *segment;     // (max(keep, 1)) the knot before each step
+  int *crossing;    // (max(keep, 1)) 1: the step is Euler's and leads across an event
   size_t stride;
   sn_real *xi, *dv, *dact;  // (nv), (nv), (na) a weighted sum of stages
   sn_real *quat_error;      // (nq) error of qpos
@@ -29,7 +51,10 @@ struct SnHorizonScratch {
   sn_real *start_bar, *next_bar;           // (2 nv + na) of the state at the start and at the end of a step
   sn_real *state_bar, *xi_bar;             // (2 nv + na), (nv) of a stage's state
   sn_real *rate_bar, *acc_bar, *adot_bar;  // (stages + 1, .)
+  sn_real flow;                            // p of horizon_events.c
   bool done;
+  SnEventRows last_start, start;  // at the start of the step before, and of this one
+  SnEventRows past, now;          // at the stage before the last, and at the last one
   // the controller
   sn_real last, before;  // inverse errors of the last accepted steps
 };
@@ -52,13 +77,42 @@ bool sn_horizon_evaluate(SnHorizon *h, const SnHorizonInput *in, const SnKeptSte
 bool sn_horizon_forward(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,
                         sn_real dt);
 
+// Writes the weights of the stages for the state at part theta of the step in slot k; returns their number.
+int sn_horizon_dense(const SnHorizon *h, int k, double theta, double *weight);
+// Returns the weights of the stages for the end of the step in slot k; *n gets their number.
+const double *sn_horizon_end(const SnHorizon *h, int k, int *n);
+// Returns whether a run looks for events.
+static inline bool sn_horizon_watches(const SnHorizon *h) { return h->settings.events && h->settings.fixed_step == 0; }
+// Returns the slot that step k is kept in.
+static inline int sn_horizon_slot(const SnHorizon *h, int k) { return h->settings.keep > 0 ? k : 0; }
+
+// ---- horizon_events.c ----
+
+// Returns the longest step that leads across an event [s].
+sn_real sn_horizon_crossing(void);
+// Notes what acts at the state that has been evaluated, `time` behind the start of a step.
+void sn_horizon_note_rows(const SnHorizon *h, SnEventRows *rows, sn_real time);
+// Copies them.
+void sn_horizon_copy_rows(SnEventRows *to, const SnEventRows *from);
+// Notes the same in `now`, and says what lies between the start of the step and this stage, `reach` behind it. A kink
+// sets *time, its own from the start [s].
+SnEvent sn_horizon_event(SnHorizon *h, sn_real reach, sn_real *time);
+// Finds the first event behind the start of step s, whose first stage is known: *time, just behind it, from the start
+// [s]. guess: a time behind it; curved: on a parabola, else on the path of Euler's method. Returns false where there
+// is none to be found. Changes the world.
+bool sn_horizon_find_event(SnHorizon *h, const SnKeptStep *s, sn_real guess, bool curved, sn_real *time);
+// Takes next_bar from the end of step k, which leads across an event, to before the event. Returns false where the
+// dynamics are not finite.
+bool sn_horizon_jump_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, int k);
+
 // ---- horizon_control.c ----
 
 // Returns the error of the step, in units of the tolerance: the world is at its end.
 sn_real sn_horizon_error(SnHorizon *h, const SnKeptStep *s);
 // Returns the factor from this step's size to the next, and takes note of its error.
 sn_real sn_horizon_factor(SnHorizon *h, sn_real error, bool accepted);
-// Returns the size of the first step, with one more evaluation. The first stage of s has been evaluated.
-sn_real sn_horizon_first(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s);
+// Returns the size of a first step, at the start of a run or behind an event, with one more evaluation. The first stage
+// of s has been evaluated.
+sn_real sn_horizon_first(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment);
 
 #endif

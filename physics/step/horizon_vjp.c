@@ -1,10 +1,12 @@
-// The discrete adjoint of a run: its steps backwards, with their sizes constant. Host only (horizon.h).
+// The discrete adjoint of a run: its steps backwards, with their sizes constant but where events move them
+// (horizon_events.c). Host only (horizon.h).
 //
 // A state Y on the way, a stage, an output or the end of a step, is the start of its step moved by dt times a weighted
 // sum xi, dv, dact of stages. From its bar come, by sn_integrate_pos_vjp, that of the start and of xi, and from these
 // those of the stages' rates, accelerations and rates of activations. Stages are evaluated again from the last to
 // the first, from what is kept: each but the first one of a step once, the solver begins at its solution.
 #include "physics/actuator/actuator.h"
+#include "physics/base/vec.h"
 #include "physics/step/horizon_private.h"
 #include "physics/step/integrate_private.h"
 #include "physics/step/step.h"
@@ -76,14 +78,17 @@ static void dynamics_vjp(SnHorizon *h, int j) {
 }
 
 // Adds the bars of controls and mocap bodies of a stage at time t.
-static void inputs_vjp(const SnHorizon *h, const SnHorizonInput *in, int segment, sn_real t,
-                       const SnHorizonBars *bars) {
+static void inputs_vjp(SnHorizon *h, const SnHorizonInput *in, int segment, sn_real t, const SnHorizonBars *bars) {
   const SnModel *m = &h->model;
   const SnAdjoint *a = &h->scratch->adjoint;
   if (bars->mocap) add(bars->mocap, a->mocap_bar, 6 * m->nmocap);
-  if (!bars->knot) return;
   sn_real part = 0;
   const int k = in->nknot > 0 ? sn_horizon_controls(h, in, segment, t, &part) : 0;
+  if (h->settings.linear && segment >= 0 && segment + 1 < in->nknot) {
+    const sn_real *u = in->knot + k * m->nu, last = in->knot_time[k + 1] - in->knot_time[k];
+    for (int i = 0; i < m->nu; ++i) h->scratch->flow -= a->ctrl_bar[i] * (u[m->nu + i] - u[i]) / last;
+  }
+  if (!bars->knot) return;
   for (int i = 0; i < m->nu; ++i) {
     sn_real *to = bars->knot + k * m->nu + i;
     to[0] += (1 - part) * a->ctrl_bar[i];
@@ -133,6 +138,58 @@ static void add_output(const SnHorizon *h, const SnHorizonBars *bars, int k, sn_
   if (bars->out_act) add(bar + 2 * nv, bars->out_act + (size_t)k * (size_t)na, na);
 }
 
+// What an output at part theta of step k adds to p of horizon_events.c, its bar in state_bar.
+static sn_real output_flow(SnHorizon *h, const SnKeptStep *s, int k, double theta) {
+  SnHorizonScratch *x = h->scratch;
+  const double eps = 1e-6;  // the weights are polynomials of theta
+  const int nv = h->model.nv, na = h->model.na;
+  const sn_real *bar = x->state_bar;
+  sn_real sum = 0;
+  for (int e = -1; e <= 1; e += 2) {
+    sn_horizon_sum(h, s, x->weight, sn_horizon_dense(h, k, theta + e * eps, x->weight));
+    sum += (sn_real)(e / (2 * eps)) * (sn_dot(bar + nv, x->dv, nv) + sn_dot(bar + 2 * nv, x->dact, na));
+  }
+  const int n = sn_horizon_dense(h, k, theta, x->weight);
+  sn_horizon_sum(h, s, x->weight, n);
+  return sum + sn_dot(bar, s->qvel, nv) + s->time[1] * sn_dot(bar, x->dv, nv);
+}
+
+// Sets p of horizon_events.c where the time of the end of step k is given: f before it times next_bar.
+static void end_flow(SnHorizon *h, const SnKeptStep *s, int k) {
+  SnHorizonScratch *x = h->scratch;
+  const int nv = h->model.nv, na = h->model.na, end = x->crossing[k] ? 0 : sn_tableau_end(x->rk);
+  const sn_real *bar = x->next_bar;
+  int n;
+  const double *weight = sn_horizon_end(h, k, &n);
+  sn_horizon_sum(h, s, weight, n);
+  x->flow = sn_dot(bar, s->qvel, nv) + s->time[1] * sn_dot(bar, x->dv, nv) + sn_dot(bar + nv, s->acc + end * nv, nv) +
+            sn_dot(bar + 2 * nv, s->adot + end * na, na);
+}
+
+// Adds the outputs inside step k and at its end, time `end`, to the bars. *out: those behind it have been added.
+static void outputs_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, int k, sn_real end,
+                        int *out) {
+  SnHorizonScratch *x = h->scratch;
+  const SnKeptStep s = sn_horizon_kept(h, k);
+  const size_t ny = (size_t)(2 * h->model.nv + h->model.na);
+  const bool watch = sn_horizon_watches(h);
+  bool given = k + 1 == h->accepted || x->segment[k + 1] != x->segment[k];
+  for (; *out > 0 && in->out_time[*out - 1] == end; --*out) {
+    add_output(h, bars, *out - 1, x->next_bar);
+    given = true;
+  }
+  if (given && watch) end_flow(h, &s, k);
+  for (; *out > 0 && in->out_time[*out - 1] > s.time[0]; --*out) {
+    memset(x->state_bar, 0, sizeof *x->state_bar * ny);
+    memset(x->xi_bar, 0, sizeof *x->xi_bar * (size_t)h->model.nv);
+    add_output(h, bars, *out - 1, x->state_bar);
+    if (!any(x->state_bar, (int)ny)) continue;
+    const double theta = (double)((in->out_time[*out - 1] - s.time[0]) / s.time[1]);
+    if (watch) x->flow += output_flow(h, &s, k, theta);
+    state_vjp(h, &s, x->weight, sn_horizon_dense(h, k, theta, x->weight), true, x->state_bar);
+  }
+}
+
 // Step k: next_bar, of its end, becomes that of its start. *out: outputs behind it have been added; goes on to those in
 // it.
 static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, int k, sn_real end, int *out) {
@@ -144,18 +201,13 @@ static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars
   memset(x->rate_bar, 0, sizeof *x->rate_bar * ns * nv);
   memset(x->acc_bar, 0, sizeof *x->acc_bar * ns * nv);
   memset(x->adot_bar, 0, sizeof *x->adot_bar * ns * na);
-  for (; *out > 0 && in->out_time[*out - 1] == end; --*out) add_output(h, bars, *out - 1, x->next_bar);
-  for (; *out > 0 && in->out_time[*out - 1] > s.time[0]; --*out) {
-    memset(x->state_bar, 0, sizeof *x->state_bar * (2 * nv + na));
-    memset(x->xi_bar, 0, sizeof *x->xi_bar * nv);
-    add_output(h, bars, *out - 1, x->state_bar);
-    if (!any(x->state_bar, (int)(2 * nv + na))) continue;
-    sn_tableau_dense(x->rk, (double)((in->out_time[*out - 1] - s.time[0]) / s.time[1]), x->weight);
-    state_vjp(h, &s, x->weight, sn_tableau_end(x->rk) + 1, true, x->state_bar);
-  }
+  outputs_vjp(h, in, bars, k, end, out);
+  if (x->crossing[k] && k + 1 < h->accepted && !sn_horizon_jump_vjp(h, in, bars, k)) return false;
   memset(x->xi_bar, 0, sizeof *x->xi_bar * nv);
-  state_vjp(h, &s, x->rk->b, x->rk->stages, true, x->next_bar);
-  for (int j = sn_tableau_end(x->rk); j >= 0; --j)
+  int n;
+  const double *weight = sn_horizon_end(h, k, &n);
+  state_vjp(h, &s, weight, n, true, x->next_bar);
+  for (int j = x->crossing[k] ? 0 : sn_tableau_end(x->rk); j >= 0; --j)
     if (!stage_vjp(h, in, &s, x->segment[k], j, bars)) return false;
   memcpy(x->next_bar, x->start_bar, sizeof *x->next_bar * (2 * nv + na));
   return true;

@@ -75,6 +75,20 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_MARK(lane, SOLVER);
 }
 
+SN_FUNC void sn_forward_rows(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_POISON(KINEMATICS);
+  sn_kinematics(m, w, lane);
+  SN_POISON(INERTIA);
+  sn_com_pos(m, w, lane);
+  SN_POISON(TENDON);
+  sn_tendon(m, w, lane);
+  SN_POISON(COLLISION);
+  sn_collision(m, w, lane);
+  SN_POISON(CONSTRAINT);
+  sn_make_constraint(m, w, lane);
+  sn_reference_constraint(m, w, lane);
+}
+
 SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_POISON(COLLISION);
   sn_collision(m, w, lane);

@@ -13,6 +13,9 @@
 
 // Runs all stages up to qacc, without integration (MuJoCo's mj_forward).
 SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane);
+// Runs the stages that say which rows there are, where they stand and how fast they move: efc_pos, efc_margin, efc_J,
+// efc_vel. Leaves other velocities and forces of the world as they are.
+SN_FUNC void sn_forward_rows(const SnModel *m, SnWorld *w, SnLane *lane);
 // Runs again the stages that depend on how contacts act, after sn_forward at the same state: collision, rows, solver.
 // No transmission may depend on contacts.
 SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane);

@@ -11,7 +11,7 @@ using Out = std::optional<Numbers>;
 struct Integrator {
   Integrator(const Model &model, const std::string &method, const std::vector<double> &tolerances,
              const std::vector<double> &steps, const std::vector<double> &control, int max_steps, bool linear,
-             bool stop_at_outputs, bool gradients, size_t memory, const Cfd *cfd);
+             bool stop_at_outputs, bool gradients, size_t memory, const Cfd *cfd, bool events);
   // Makes one with these settings.
   std::shared_ptr<SinewIntegrator> make() const;
   Model given;  // stays alive
@@ -26,7 +26,7 @@ struct Integrator {
 // tolerances: rtol, atol; steps: fixed, first, smallest, largest; control: p, i, d, safety, shrink, grow.
 Integrator::Integrator(const Model &model, const std::string &name, const std::vector<double> &tolerances,
                        const std::vector<double> &steps, const std::vector<double> &control, int max_steps, bool linear,
-                       bool stop_at_outputs, bool gradients, size_t memory, const Cfd *distance)
+                       bool stop_at_outputs, bool gradients, size_t memory, const Cfd *distance, bool events)
     : given(model), method(name) {
   if (tolerances.size() != 2 || steps.size() != 4 || control.size() != 6)
     raise(SINEW_ERR_ARGUMENT, "2 tolerances, 4 steps and 6 numbers of the controller are expected");
@@ -48,6 +48,7 @@ Integrator::Integrator(const Model &model, const std::string &name, const std::v
   def.stop_at_outputs = stop_at_outputs;
   def.gradients = gradients;
   def.memory = memory;
+  def.events = events;
   handle = make();
 }
 
@@ -229,10 +230,10 @@ void vjp_many(Integrators &x, const Backend &on, bool array_coordinates, const I
 void bind_integrator(nb::module_ &m) {
   nb::class_<Integrator>(m, "Integrator", "One body with chosen steps.")
       .def(nb::init<const Model &, const std::string &, const std::vector<double> &, const std::vector<double> &,
-                    const std::vector<double> &, int, bool, bool, bool, size_t, const Cfd *>(),
+                    const std::vector<double> &, int, bool, bool, bool, size_t, const Cfd *, bool>(),
            nb::arg("model"), nb::arg("method"), nb::arg("tolerances"), nb::arg("steps"), nb::arg("control"),
            nb::arg("max_steps"), nb::arg("linear"), nb::arg("stop_at_outputs"), nb::arg("gradients"), nb::arg("memory"),
-           nb::arg("cfd").none())
+           nb::arg("cfd").none(), nb::arg("events"))
       .def("run", &run, nb::arg("duration"), nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("mocap").none(), nb::arg("knot_time").none(), nb::arg("knot").none(),
            nb::arg("out_time"), nb::arg("out_qpos"), nb::arg("out_qvel"), nb::arg("out_act"))

@@ -196,6 +196,7 @@ def native_integrator(
     cfd: CFD | None = None,
     gradients: bool = True,
     memory: int = 1 << 30,
+    events: bool = True,
 ) -> _core.Integrator:
     """Return the library's integrator for settings of `integrate`, checked."""
     if not isinstance(model, Model):
@@ -213,7 +214,7 @@ def native_integrator(
     return _core.Integrator(
         model._native, method, [_number("rtol", rtol), _number("atol", atol)], sizes,
         [_number(f"controller.{name}", x) for name, x in vars(c).items()], whole("max_steps", max_steps), bool(linear),
-        bool(stop_at_outputs), bool(gradients), memory_bytes(memory), None if cfd is None else cfd._native(),
+        bool(stop_at_outputs), bool(gradients), memory_bytes(memory), None if cfd is None else cfd._native(), bool(events),
     )  # fmt: skip
 
 
@@ -238,6 +239,7 @@ def integrate(
     cfd: CFD | None = None,
     gradients: bool = True,
     memory: int = 1 << 30,
+    events: bool = True,
 ) -> Integration:
     """Move one body by an explicit Runge-Kutta method whose steps keep to a tolerance.
 
@@ -279,6 +281,9 @@ def integrate(
         Keep what `integrate_vjp` needs.
     memory : int
         Most bytes for that.
+    events : bool
+        Steps end where a contact or limit begins to act, ends with a force, sticks or slides; steps of a fixed size do
+        not. Without it derivatives through contacts are of no use.
 
     Returns
     -------
@@ -297,7 +302,7 @@ def integrate(
     integrator = native_integrator(
         model, linear=linear, method=method, rtol=rtol, atol=atol, fixed_step=fixed_step, first_step=first_step,
         smallest_step=smallest_step, largest_step=largest_step, controller=controller, max_steps=max_steps,
-        stop_at_outputs=stop_at_outputs, cfd=cfd, gradients=gradients, memory=memory,
+        stop_at_outputs=stop_at_outputs, cfd=cfd, gradients=gradients, memory=memory, events=events,
     )  # fmt: skip
     wanted = wanted_times(time)
     knot_time, knot, knots = _knots(model, ctrl, ctrl_time)
@@ -325,9 +330,11 @@ def integrate_vjp(
 ) -> IntegrationGradient:
     """Return the derivatives of a number by what an integration began with, given those by the motion.
 
-    The steps are gone through backwards, with their sizes as constants. That the moment of a touch moves is left out:
-    derivatives through contacts are those of the motion only where the force begins at zero, with ``solimp[0]`` near 0,
-    and the tolerance resolves it.
+    The steps are gone through backwards. Where a contact or limit begins to act, or ends with a force, the motion has
+    a jump of its acceleration, whose moment moves with what the motion began with: that is in the derivative
+    (``events``). It is left out where an event was not found: where a contact only grazes, and where the number of
+    contacts of a pair changes at a depth. Of corners that touch at the same time the derivative is that in directions
+    which keep them together. With steps of a fixed size it is the derivative of what the steps compute.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/model/model_bar.h"
 #include "physics/step/horizon.h"
 #include "physics/step/step.h"
 #include "tests/support/small_models.h"
@@ -172,36 +173,170 @@ static void weigh_end(Case *c, int i) {
   c->out_qpos[(OUTS - 1) * c->o.m->nv + i] = 1;
 }
 
-// The cube's end after 1 s, and the slope of it by the fall that it starts with, with chosen steps. A contact begins
-// with a small force at once (an impedance of 1e-4): that its time moves is not in the derivative at constant sizes of
-// steps.
+// The slope of the toss by the fall that it starts with, at a tolerance.
+static double toss_slope(Case *c, double fall, double tolerance, double duration, bool events) {
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.rtol = s.atol = (sn_real)tolerance;
+  s.keep = 20000;
+  s.events = events;
+  toss(c, fall);
+  begin(c, &s, duration);
+  weigh_end(c, 1);
+  gradient(c, NULL);
+  sn_horizon_free(c->h);
+  return (double)c->g_qvel[2];
+}
+
+// The same by differences of runs at tolerance 1e-12.
+static double toss_difference(Case *c, double fall, double duration) {
+  double direction[12] = {0};
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.rtol = s.atol = SN_R(1e-12);
+  toss(c, fall);
+  begin(c, &s, duration);
+  weigh_end(c, 1);
+  direction[6 + 2] = 1;
+  const double slope = difference(c, direction, 1e-4);
+  sn_horizon_free(c->h);
+  return slope;
+}
+
+// The cube's end after 1 s, and its slope by the fall that it starts with, with chosen steps: the moments of touch and
+// release move, whatever the impedance is with which a contact begins, and loose tolerances have a slope, too.
 static void chosen_steps(void **state) {
   (void)state;
   static Case c;
+  static const double start[] = {0, 0.01, 0.1, 0.9}, tolerance[] = {1e-4, 1e-5, 1e-7, 1e-10};
+  static const double allowed[] = {0.3, 0.05, 5e-3, 1e-3};
   sn_needs_doubles();
   sn_oracle_load_file(&c.o, cube_file());
-  for (int k = 0; k < 2; ++k) {
-    static const double fall[] = {-2, -2.13};
-    double direction[12] = {0};
+  for (int k = 0; k < 4; ++k) {
+    for (int i = 0; i < c.o.m->ncpair; ++i) c.o.m->conparam[SN_NCONPARAM * i + 10] = (sn_real)start[k];
+    const double slope = toss_difference(&c, -2, 1);
+    for (int t = 0; t < 4; ++t) {
+      const double got = toss_slope(&c, -2, tolerance[t], 1, true), off = fabs(got / slope - 1);
+      print_message("solimp[0] %g, tolerance %g: slope %.6g of %.6g, %.2g off\n", start[k], tolerance[t], got, slope,
+                    off);
+      if (!(off < allowed[t])) fail_msg("a slope is off by more than %g", allowed[t]);
+    }
+  }
+  // what the moments do to it
+  assert_true(fabs(toss_slope(&c, -2, 1e-7, 1, false)) > 1);
+  sn_oracle_free(&c.o);
+}
+
+// A pendulum of two links with limits, friction and motors, which strikes its limits while controls go on: all that a
+// run starts with, by every method that estimates its error, by interpolated outputs and by those at ends of steps.
+static void limits(void **state) {
+  (void)state;
+  static Case c;
+  static const int method[] = {SN_RK_HEUN, SN_RK_BOSH3, SN_RK_TSIT5, SN_RK_DOPRI8};
+  static const double tolerance[] = {1e-6, 1e-8, 1e-10, 1e-11};
+  sn_needs_doubles();
+  sn_oracle_load_string(
+      &c.o,
+      "<mujoco><option><flag refsafe='disable'/></option>"
+      "<default><joint axis='0 1 0' limited='true' damping='.02' solimplimit='.9 .95 .01' solreflimit='.02 .4'/>"
+      "<geom contype='0' conaffinity='0'/></default>"
+      "<worldbody><body pos='0 0 1'><joint name='a' range='-20 20'/>"
+      "<geom type='capsule' fromto='0 0 0 0 0 -.4' size='.03'/><body pos='0 0 -.4'>"
+      "<joint name='b' range='-30 30' frictionloss='.02'/><geom type='capsule' fromto='0 0 0 0 0 -.3' size='.02'/>"
+      "</body></body></worldbody><actuator><motor joint='a'/><motor joint='b'/></actuator></mujoco>");
+  c.o.d->qvel[0] = 3;
+  c.o.d->qvel[1] = -5;
+  for (int k = 0; k < 8; ++k) {
     SnHorizonSettings s = sn_horizon_defaults();
-    s.rtol = s.atol = SN_R(1e-12);
-    s.max_steps = 1000000;
+    s.method = method[k / 2];
+    s.rtol = s.atol = (sn_real)tolerance[k / 2];
     s.keep = 100000;
-    toss(&c, fall[k]);
-    begin(&c, &s, 1);
-    weigh_end(&c, 1);
-    direction[6 + 2] = 1;
-    const double slope = difference(&c, direction, 1e-4);
-    sn_horizon_free(c.h);
-    s.rtol = s.atol = SN_R(1e-10);
-    begin(&c, &s, 1);
-    weigh_end(&c, 1);
+    s.linear = k % 2;
+    s.stop_at_outputs = k % 2 == 0;
+    begin(&c, &s, 0.6);
+    double direction[4 + KNOTS * 2];
     gradient(&c, NULL);
-    print_message("fall %g: slope %.8g, of differences %.8g, %d steps\n", fall[k], (double)c.g_qvel[2], slope,
-                  c.h->accepted);
-    assert_true(fabs((double)c.g_qvel[2] - slope) < 6e-3 * fabs(slope));
+    for (int i = 0; i < 4 + KNOTS * 2; ++i) direction[i] = sn_oracle_uniform(&c.o);
+    const double d = difference(&c, direction, 1e-5), g = along(&c, direction);
+    print_message("%s: gradient %.9g, difference %.9g, %d steps\n", sn_tableau(s.method)->name, g, d, c.h->accepted);
+    assert_true(fabs(g - d) < 1e-4 * (fabs(d) + 0.1));
     sn_horizon_free(c.h);
   }
+  sn_oracle_free(&c.o);
+}
+
+// The upper limit of the last joint as a parameter.
+static SnModelTangents *upper_limit(const SnModel *m) {
+  SnModel moved[2] = {*m, *m};
+  sn_real range[2][8];
+  const SnModel *const plus = moved, *const minus = moved + 1;
+  const double step = 1e-4;
+  SnError err = {0};
+  assert_true(m->njnt <= 4);
+  for (int k = 0; k < 2; ++k) {
+    memcpy(range[k], m->jnt_range, sizeof *m->jnt_range * 2 * (size_t)m->njnt);
+    range[k][2 * m->njnt - 1] += (sn_real)(k == 0 ? step : -step);
+    moved[k].jnt_range = range[k];
+  }
+  SnModelTangents *t = sn_model_tangents_create(m, &plus, &minus, &step, 1, &err);
+  if (!t) fail_msg("%s", err.text);
+  return t;
+}
+
+// Where a floor stands (a mocap body), and where a limit is (the model): the moment at which it is
+// met moves with them.
+static void moments_of_model(void **state) {
+  (void)state;
+  static Case c;
+  sn_needs_doubles();
+  sn_oracle_load_string(
+      &c.o,
+      "<mujoco><option><flag refsafe='disable'/></option><default><geom solimp='.9 .95 .001' solref='.01 .3'/>"
+      "<joint solimplimit='.9 .95 .01' solreflimit='.02 .4'/></default><worldbody>"
+      "<body mocap='true'><geom type='plane' size='5 5 .1'/></body><body pos='0 0 .3'><freejoint/><geom "
+      "size='.1'/></body>"
+      "<body pos='0 2 1'><joint axis='0 1 0' limited='true' range='-20 20'/>"
+      "<geom type='capsule' fromto='0 0 0 0 0 -.4' size='.03' contype='0' "
+      "conaffinity='0'/></body></worldbody></mujoco>");
+  SnModel *m = c.o.m;
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.rtol = s.atol = SN_R(1e-10);
+  s.keep = 10000;
+  c.o.d->qvel[2] = -1;
+  c.o.d->qvel[6] = 3;
+  begin(&c, &s, 0.3);
+  sn_real mocap[6] = {0}, end[40];
+  SnModelBar model;
+  SnModelTangents *tangents = upper_limit(m);
+  void *memory = aligned_alloc(64, (sn_model_bar_size(tangents) + 63) / 64 * 64);
+  sn_model_bar_init(tangents, &model, memory);
+  SnError err = {0};
+  const SnHorizonBars bars = {.out_qpos = c.out_qpos, .mocap = mocap, .model = &model};
+  double limit = 0;
+  memset(c.out_qpos, 0, sizeof c.out_qpos);
+  memset(c.out_qvel, 0, sizeof c.out_qvel);
+  c.out_qpos[2 * m->nv + 2] = 1;  // the ball's height at the end
+  c.out_qpos[2 * m->nv + 6] = 1;  // the pendulum's angle
+  run(&c, NULL, 0, NULL, NULL, NULL);
+  if (sn_horizon_vjp(c.h, &c.in, NULL, &bars, &err) != SN_OK) fail_msg("%s", err.text);
+  sn_model_bar_apply(tangents, &model, &limit);
+  for (int k = 0; k < 2; ++k) {
+    const double eps = 1e-6;
+    double value[2];
+    sn_real *moved = k == 0 ? c.h->world.mocap_pos + 2 : m->jnt_range + 3;
+    for (int e = 0; e < 2; ++e) {
+      const sn_real was = *moved;
+      *moved += (sn_real)(e ? eps : -eps);
+      run(&c, NULL, 0, end, NULL, NULL);
+      value[e] = (double)(end[2 * m->nq + 2] + end[2 * m->nq + 7]);
+      *moved = was;
+    }
+    const double d = (value[1] - value[0]) / (2 * eps), g = k == 0 ? (double)mocap[5] : limit;
+    print_message("%s: %.8g, difference %.8g\n", k == 0 ? "height of the floor" : "upper limit", g, d);
+    assert_true(fabs(d) > 0.1);
+    assert_true(fabs(g - d) < 1e-4 * fabs(d));
+  }
+  sn_model_tangents_free(tangents);
+  free(memory);
+  sn_horizon_free(c.h);
   sn_oracle_free(&c.o);
 }
 
@@ -250,10 +385,8 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(fixed_steps),
-      cmocka_unit_test(chosen_steps),
-      cmocka_unit_test(from_distance),
-      cmocka_unit_test(refused),
+      cmocka_unit_test(fixed_steps),      cmocka_unit_test(chosen_steps),  cmocka_unit_test(limits),
+      cmocka_unit_test(moments_of_model), cmocka_unit_test(from_distance), cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
