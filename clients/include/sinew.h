@@ -482,7 +482,8 @@ typedef struct SinewIntegratorDef {
   bool linear;              // controls go linearly between knots; else each holds until the next
   bool stop_at_outputs;     // steps end at output times; else outputs are interpolated between steps
   bool gradients;           // keep what sinew_integrator_vjp needs
-  size_t memory;            // most bytes for steps that are kept; pages that no step reaches are not touched
+  size_t memory;            // most bytes for steps that are kept; pages that no step reaches are not touched. The way
+                            // back computes steps again, to the same bits, where these do not hold all
   const SinewCfd *cfd;      // contacts from distance; NULL: none
   bool events;              // steps end where a contact or limit begins to act, ends with a force, sticks or slides;
                             // fixed ones do not
@@ -520,7 +521,7 @@ typedef enum SinewIntegrationEnd {
   SINEW_END_STEPS,     // max_steps do not suffice: a stiff contact that rests costs steps as long as it rests
   SINEW_END_SMALLEST,  // the tolerance asks for a step below the smallest one
   SINEW_END_DIVERGED,  // a state or an acceleration is NaN or beyond 1e10 at any size of the step
-  SINEW_END_MEMORY     // `memory` does not hold all steps that the way back needs
+  SINEW_END_MEMORY     // `memory` does not hold what the way back needs, not even with steps replayed
 } SinewIntegrationEnd;
 
 // Returns the words for an end; valid for ever.

@@ -43,16 +43,27 @@ struct SinewIntegrator {
 
 // ---- life ----
 
-// Steps that `memory` bytes hold, at most as many as there may be. Returns SINEW_ERR_ARGUMENT where they hold none.
+// Divides `memory` bytes: all steps where they fit, else as many as leave room for checkpoints of all others, as far as
+// that goes. Returns SINEW_ERR_ARGUMENT where they hold none.
 static SinewStatus find_keep(const SinewIntegratorDef *def, SnHorizonSettings *s, SinewError *err) {
-  const size_t bytes = sn_horizon_step_bytes(def->model->model, s->method);
-  const size_t keep = def->memory / bytes;
-  s->keep = 0;
+  const SnModel *m = def->model->model;
+  const size_t step = sn_horizon_step_bytes(m, s->method), all = (size_t)s->max_steps + 1, held = def->memory / step;
+  s->keep = s->checkpoints = 0;
   if (!def->gradients) return SINEW_OK;
-  if (keep == 0)
+  if (held == 0)
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegratorDef.memory is %zu; a step of this model takes %zu bytes",
-                    def->memory, bytes);
-  s->keep = keep <= (size_t)s->max_steps ? (int)keep : s->max_steps + 1;  // who has all steps runs out of steps first
+                    def->memory, step);
+  s->keep = (int)(held < all ? held : all);  // who has all steps runs out of steps first
+  size_t most = (size_t)s->keep;
+  for (size_t keep = held; keep >= 1 && most < all; keep -= keep / 8 + 1) {
+    const size_t slots = (keep + 1) * step, left = slots < def->memory ? def->memory - slots : 0;
+    const size_t room = left / sn_horizon_checkpoint_bytes(m, (int)keep), wanted = all / keep + 1;
+    const size_t points = room < wanted ? room : wanted;
+    if (keep * points <= most) continue;
+    most = keep * points;
+    s->keep = (int)keep;
+    s->checkpoints = (int)points;
+  }
   return SINEW_OK;
 }
 

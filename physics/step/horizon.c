@@ -71,7 +71,8 @@ size_t sn_horizon_step_bytes(const SnModel *m, int method) {
 static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
   const SnModel *m = &h->model;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, ny = 2 * nv + na;
-  const size_t ns = (size_t)x->rk->stages + 1, nkeep = (size_t)(h->settings.keep > 0 ? h->settings.keep : 1);
+  const size_t ns = (size_t)x->rk->stages + 1, nslot = (size_t)sn_horizon_slots(&h->settings);
+  const size_t npoint = (size_t)h->settings.checkpoints, nstep = npoint * (size_t)h->settings.keep;
   size_t at = 0;
   if (base) sn_world_init(m, &h->world, base);
   at += (sn_world_size(m) + 63) / 64 * 64;
@@ -83,11 +84,13 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
   sn_real **const part[] = {&x->record, &x->xi,       &x->dv,       &x->dact,      &x->quat_error,
                             &x->moved,  &x->ctrl,     &x->next_bar, &x->start_bar, &x->state_bar,
                             &x->xi_bar, &x->rate_bar, &x->acc_bar,  &x->adot_bar};
-  const size_t size[] = {nkeep * x->stride, nv,      nv,     na, nq, nv, (size_t)m->nu, ny, ny, ny, nv,
+  const size_t size[] = {nslot * x->stride, nv,      nv,     na, nq, nv, (size_t)m->nu, ny, ny, ny, nv,
                          ns * nv,           ns * nv, ns * na};
   for (size_t k = 0; k < sizeof part / sizeof *part; ++k) take(part[k], base, &at, size[k]);
   if (base) x->weight = (double *)(void *)(base + at);
   at += ns * sizeof(double);
+  take(&x->checkpoint, base, &at, npoint * sn_horizon_checkpoint_numbers(m));
+  take(&x->begin, base, &at, npoint > 0 ? nstep + 1 : 0);
   SnEventRows *const rows[] = {&x->last_start, &x->start, &x->past, &x->now};
   for (int k = 0; k < 4; ++k) {
     take(&rows[k]->jar, base, &at, (size_t)m->nefcmax);
@@ -97,15 +100,19 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
     at += ((size_t)m->nefcmax * sizeof(int) + 63) / 64 * 64;
   }
   if (base) x->segment = (int *)(void *)(base + at);
-  if (base) x->crossing = x->segment + nkeep;
-  return (at + 2 * nkeep * sizeof(int) + 63) / 64 * 64;
+  if (base) x->crossing = x->segment + nslot;
+  if (base) x->checkpoint_knot = x->crossing + nslot;
+  at += (2 * nslot + npoint) * sizeof(int);
+  if (base) x->cross = base + at;
+  return (at + nstep + 63) / 64 * 64;
 }
 
-SnKeptStep sn_horizon_kept(const SnHorizon *h, int k) {
+// What is in a slot.
+static SnKeptStep kept_in(const SnHorizon *h, int slot) {
   const SnModel *m = &h->model;
   const SnHorizonScratch *x = h->scratch;
   const int ns = x->rk->stages + 1;
-  sn_real *at = x->record + (size_t)sn_horizon_slot(h, k) * x->stride;
+  sn_real *at = x->record + (size_t)slot * x->stride;
   SnKeptStep s;
   s.time = at;
   s.qpos = s.time + 2;
@@ -117,14 +124,19 @@ SnKeptStep sn_horizon_kept(const SnHorizon *h, int k) {
   return s;
 }
 
+SnKeptStep sn_horizon_kept(const SnHorizon *h, int k) { return kept_in(h, sn_horizon_slot(h, k)); }
+
 void sn_horizon_step(const SnHorizon *h, int k, sn_real time[2], const sn_real **qpos, const sn_real **qvel,
                      const sn_real **act) {
-  const SnKeptStep s = sn_horizon_kept(h, k);
-  time[0] = s.time[0];
-  time[1] = s.time[1];
-  if (qpos) *qpos = s.qpos;
-  if (qvel) *qvel = s.qvel;
-  if (act) *act = s.act;
+  const SnHorizonScratch *x = h->scratch;
+  const int slot = h->settings.keep > 0 ? sn_horizon_slot(h, k) : 0;
+  const bool held = slot >= 0 && slot < sn_horizon_slots(&h->settings);
+  const SnKeptStep s = kept_in(h, held ? slot : 0);
+  time[0] = held ? s.time[0] : x->begin[k];
+  time[1] = held ? s.time[1] : x->begin[k + 1] - x->begin[k];
+  if (qpos) *qpos = held ? s.qpos : NULL;
+  if (qvel) *qvel = held ? s.qvel : NULL;
+  if (act) *act = held ? s.act : NULL;
 }
 
 static SnCode bad(SnError *err, const char *name, double value, const char *rule) {
@@ -158,6 +170,8 @@ static SnCode check_settings(const SnHorizonSettings *s, SnError *err) {
     return bad(err, "grow", (double)s->grow, "must be finite and at least 1");
   if (s->max_steps < 1) return bad(err, "max_steps", s->max_steps, "must be at least 1");
   if (s->keep < 0 || s->keep > 100000000) return bad(err, "keep", s->keep, "must be 0 to 100000000");
+  if (s->checkpoints < 0 || (s->keep > 0 && s->checkpoints > 100000000 / s->keep))
+    return bad(err, "checkpoints", s->checkpoints, "must be 0 to 100000000 / keep");
   return SN_OK;
 }
 
@@ -317,25 +331,6 @@ int sn_horizon_dense(const SnHorizon *h, int k, double theta, double *weight) {
 
 // ---- the run ----
 
-// Where a run is: its step, the end that is asked for, the next output.
-typedef struct Progress {
-  int step, segment, out;
-  sn_real t, size;   // where the step begins, the size that is proposed for it
-  bool first_known;  // the first stage of this step has been evaluated
-  int crossed;       // steps across events that have followed each other
-  bool restart;      // the size of this step is chosen anew, behind an event
-} Progress;
-
-// What a trial of a step comes to.
-typedef enum Trial { TRIAL_GOOD, TRIAL_BAD, TRIAL_JUMP, TRIAL_KINK } Trial;
-
-// How steps come near to an event.
-typedef struct Approach {
-  bool jumps, kinks;  // trials that such an event lies in are broken off
-  sn_real most;       // the longest step that is thought to end before it [s]
-  int tries, cuts;    // trials that were broken off at jumps, at kinks
-} Approach;
-
 static SnCode check_times(const char *name, const sn_real *time, int n, sn_real most, SnError *err) {
   for (int k = 0; k < n; ++k) {
     if (!(time[k] >= 0 && time[k] <= most))
@@ -362,7 +357,7 @@ static SnCode check_input(const SnHorizon *h, const SnHorizonInput *in, SnError 
 }
 
 // The next time behind t at which a step ends.
-static sn_real next_forced(const SnHorizon *h, const SnHorizonInput *in, const Progress *p) {
+static sn_real next_forced(const SnHorizon *h, const SnHorizonInput *in, const SnProgress *p) {
   sn_real end = in->duration;
   if (p->segment + 1 < in->nknot) end = sn_min(end, in->knot_time[p->segment + 1]);
   if (h->settings.stop_at_outputs && p->out < in->nout) end = sn_min(end, in->out_time[p->out]);
@@ -388,8 +383,7 @@ static void begin_step(const SnHorizon *h, const SnKeptStep *s, sn_real t) {
   memcpy(s->act, w->act, sizeof *w->act * (size_t)m->na);
 }
 
-// Brings the world to the end of step s, number `step`, whose stages are known. Returns false where it is not finite.
-static bool move_to_end(SnHorizon *h, const SnKeptStep *s, int step) {
+bool sn_horizon_move_to_end(SnHorizon *h, const SnKeptStep *s, int step) {
   const SnModel *m = &h->model;
   const SnWorld *w = &h->world;
   int n;
@@ -401,44 +395,41 @@ static bool move_to_end(SnHorizon *h, const SnKeptStep *s, int step) {
 
 // Notes what acts at a stage that has been evaluated. *reach: its time from the start of the step, becomes that of a
 // kink [s].
-static Trial watch_stage(SnHorizon *h, const Approach *a, sn_real *reach) {
+static SnTrial watch_stage(SnHorizon *h, const SnApproach *a, sn_real *reach) {
   sn_real kink = 0;
+  if (!a) return SN_TRIAL_GOOD;
   const SnEvent event = sn_horizon_watches(h) ? sn_horizon_event(h, *reach, &kink) : SN_EVENT_NONE;
-  if (event == SN_EVENT_JUMP && a->jumps) return TRIAL_JUMP;
-  if (event != SN_EVENT_KINK || !a->kinks) return TRIAL_GOOD;
+  if (event == SN_EVENT_JUMP && a->jumps) return SN_TRIAL_JUMP;
+  if (event != SN_EVENT_KINK || !a->kinks) return SN_TRIAL_GOOD;
   *reach = kink;
-  return TRIAL_KINK;
+  return SN_TRIAL_KINK;
 }
 
-// Evaluates all stages of a step of size dt, leaves the world at its end. Methods without a stage there get one where
-// events are looked for: the first one of the next step. Stops at the first stage behind an event: *reach [s].
-static Trial take_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real dt,
-                       const Approach *a, sn_real *reach) {
+SnTrial sn_horizon_take(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real dt,
+                        const SnApproach *a, sn_real *reach) {
   SnHorizonScratch *x = h->scratch;
   const SnTableau *rk = x->rk;
   s->time[1] = dt;
   x->crossing[sn_horizon_slot(h, p->step)] = 0;
   memcpy(h->world.qacc_warmstart, s->acc, sizeof *s->acc * (size_t)h->model.nv);
-  if (sn_horizon_watches(h)) sn_horizon_copy_rows(&x->now, &x->start);
+  if (a && sn_horizon_watches(h)) sn_horizon_copy_rows(&x->now, &x->start);
   for (int j = 1; j < rk->stages; ++j) {
     sn_horizon_sum(h, s, rk->a[j], j);
     sn_horizon_move(h, s, dt, rk->ends && j == rk->stages - 1);
     *reach = (sn_real)rk->c[j] * dt;
-    if (!sn_horizon_forward(h, in, s, p->segment, j, dt)) return TRIAL_BAD;
-    const Trial trial = watch_stage(h, a, reach);
-    if (trial != TRIAL_GOOD) return trial;
+    if (!sn_horizon_forward(h, in, s, p->segment, j, dt)) return SN_TRIAL_BAD;
+    const SnTrial trial = watch_stage(h, a, reach);
+    if (trial != SN_TRIAL_GOOD) return trial;
   }
-  if (!move_to_end(h, s, p->step)) return TRIAL_BAD;
-  if (!sn_horizon_watches(h) || rk->ends) return TRIAL_GOOD;
+  if (!sn_horizon_move_to_end(h, s, p->step)) return SN_TRIAL_BAD;
+  if (!sn_horizon_watches(h) || rk->ends) return SN_TRIAL_GOOD;
   *reach = dt;
-  if (!sn_horizon_forward(h, in, s, p->segment, rk->stages, dt)) return TRIAL_BAD;
+  if (!sn_horizon_forward(h, in, s, p->segment, rk->stages, dt)) return SN_TRIAL_BAD;
   return watch_stage(h, a, reach);
 }
 
-// Writes the outputs up to the end `t1` of step s and leaves the world there. Returns false where the stage at the end,
-// which the interpolant asks for, is not finite.
-static bool write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, const SnKeptStep *s,
-                          Progress *p, sn_real t1) {
+bool sn_horizon_write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, const SnKeptStep *s,
+                              SnProgress *p, sn_real t1) {
   SnHorizonScratch *x = h->scratch;
   const bool inside = p->out < in->nout && in->out_time[p->out] < t1;
   const bool euler = x->crossing[sn_horizon_slot(h, p->step)];
@@ -452,37 +443,35 @@ static bool write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizo
     sn_horizon_move(h, s, s->time[1], true);
     write_output(h, out, p->out);
   }
-  if (inside) move_to_end(h, s, p->step);
+  if (inside) sn_horizon_move_to_end(h, s, p->step);
   for (; p->out < in->nout && in->out_time[p->out] == t1; ++p->out) write_output(h, out, p->out);
   return true;
 }
 
-// Goes on to the next step behind the accepted step s, which ended at t1, where the world is.
-static void next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real t1) {
+void sn_horizon_next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real t1,
+                          int slot) {
   const SnModel *m = &h->model;
   const SnHorizonScratch *x = h->scratch;
-  const int end = sn_tableau_end(x->rk);
   const bool euler = x->crossing[sn_horizon_slot(h, p->step)];
-  bool known =
-      (x->rk->ends && !euler) || p->first_known;  // the stage at the end of s is the first one of the next step
+  const int end = euler ? 0 : sn_tableau_end(x->rk), before = p->segment;
+  // the stage at the end of s is the first one of the next step
+  bool known = (x->rk->ends && !euler) || p->first_known;
   ++p->step;
-  ++h->accepted;
-  h->reached = p->t = t1;
-  const int before = p->segment;
+  p->t = t1;
   while (p->segment + 1 < in->nknot && in->knot_time[p->segment + 1] <= t1) ++p->segment;
   if (p->segment != before && before >= 0 && !h->settings.linear) known = false;
   p->first_known = known;
-  if (h->settings.keep > 0 && p->step >= h->settings.keep) return;
-  const SnKeptStep next = sn_horizon_kept(h, p->step);
+  const SnKeptStep next = kept_in(h, slot);
   memmove(next.acc, s->acc + end * m->nv, sizeof *s->acc * (size_t)m->nv);
   memmove(next.adot, s->adot + end * m->na, sizeof *s->adot * (size_t)m->na);
   begin_step(h, &next, t1);
   memcpy(next.rate, next.qvel, sizeof *next.rate * (size_t)m->nv);
-  x->segment[sn_horizon_slot(h, p->step)] = p->segment;
+  x->segment[slot] = p->segment;
+  if (euler) memcpy(h->world.qacc_warmstart, next.acc, sizeof *next.acc * (size_t)m->nv);
 }
 
 // The size of the next step within the bounds, and where it ends.
-static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, Progress *p) {
+static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, SnProgress *p) {
   const sn_real forced = next_forced(h, in, p);
   if (h->settings.largest_step > 0) p->size = sn_min(p->size, h->settings.largest_step);
   const sn_real left = forced - p->t;
@@ -490,7 +479,7 @@ static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, Progress *
 }
 
 // Leads across the event that lies within `time` of the start of step s. Returns false where the end is not finite.
-static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real time,
+static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real time,
                         sn_real *t1) {
   SnHorizonScratch *x = h->scratch;
   *t1 = sn_min(p->t + time, next_forced(h, in, p));
@@ -499,18 +488,18 @@ static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep
   x->last = x->before = 1;
   p->restart = true;
   ++p->crossed;
-  return move_to_end(h, s, p->step);
+  return sn_horizon_move_to_end(h, s, p->step);
 }
 
 // Shortens the next trial to a part of `time`, where an event is thought to be: the more the more trials there were.
-static void come_near(Approach *a, sn_real time, int tries) {
+static void come_near(SnApproach *a, sn_real time, int tries) {
   static const sn_real back[] = {SN_R(1e-6), SN_R(1e-4), SN_R(1e-2), SN_R(0.1), SN_R(0.5)};
   a->most = time * (1 - back[sn_mini(tries, 4)]);
 }
 
 // A trial has met a kink `time` behind the start of step s. Returns true where it has been crossed.
-static bool meet_kink(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real time,
-                      Approach *a, sn_real *t1) {
+static bool meet_kink(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real time,
+                      SnApproach *a, sn_real *t1) {
   const sn_real crossing = sn_horizon_crossing();
   if (time <= SN_R(0.5) * crossing && cross_event(h, in, s, p, crossing, t1)) return true;
   come_near(a, time, a->cuts + 1);
@@ -519,8 +508,8 @@ static bool meet_kink(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
 }
 
 // A trial has met a jump, `reach` behind the start of step s or before. Returns true where it has been crossed.
-static bool meet_jump(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p, sn_real reach,
-                      Approach *a, sn_real *t1) {
+static bool meet_jump(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real reach,
+                      SnApproach *a, sn_real *t1) {
   sn_real time;
   const bool found = sn_horizon_find_event(h, s, reach, true, &time);
   if (found && time <= sn_horizon_crossing() && sn_horizon_find_event(h, s, time, false, &time) &&
@@ -532,23 +521,23 @@ static bool meet_jump(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
 }
 
 // Takes steps until one is accepted. *t1: its end.
-static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p,
+static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p,
                                    sn_real *t1) {
   const SnHorizonSettings *set = &h->settings;
   SnHorizonScratch *x = h->scratch;
   const sn_real least = sn_max(set->smallest_step, 16 * SN_EPS * sn_max(p->t, SN_MINVAL));
   // states that change back and forth, as where a cone's tip is, are left to the control of the error
-  Approach a = {.jumps = p->crossed < MOST_JUMPS, .kinks = p->crossed < MOST_KINKS, .most = SN_MAXVAL};
+  SnApproach a = {.jumps = p->crossed < MOST_JUMPS, .kinks = p->crossed < MOST_KINKS, .most = SN_MAXVAL};
   for (;;) {
     *t1 = sn_min(step_end(h, in, p), p->t + a.most);
     const sn_real dt = *t1 - p->t, last = x->last, before = x->before;
     sn_real reach = 0;
     if (h->accepted + h->rejected >= set->max_steps) return SN_HORIZON_STEPS;
-    const Trial trial = take_step(h, in, s, p, dt, &a, &reach);
-    const bool good = trial == TRIAL_GOOD;
-    if (trial == TRIAL_KINK || trial == TRIAL_JUMP) {
+    const SnTrial trial = sn_horizon_take(h, in, s, p, dt, &a, &reach);
+    const bool good = trial == SN_TRIAL_GOOD;
+    if (trial == SN_TRIAL_KINK || trial == SN_TRIAL_JUMP) {
       ++h->rejected;
-      if ((trial == TRIAL_KINK ? meet_kink : meet_jump)(h, in, s, p, reach, &a, t1)) return SN_HORIZON_DONE;
+      if ((trial == SN_TRIAL_KINK ? meet_kink : meet_jump)(h, in, s, p, reach, &a, t1)) return SN_HORIZON_DONE;
       if (!a.jumps || !a.kinks) a.most = SN_MAXVAL;
       continue;
     }
@@ -574,14 +563,15 @@ static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const
 }
 
 // Begins a run: the first step's start, its first stage, its size.
-static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, Progress *p) {
+static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, SnProgress *p) {
   SnHorizonScratch *x = h->scratch;
+  x->base = 0;
   const SnKeptStep s = sn_horizon_kept(h, 0);
   h->accepted = h->rejected = h->evaluations = 0;
   h->reached = 0;
   x->done = false;
   x->last = x->before = 1;
-  *p = (Progress){.segment = -1};
+  *p = (SnProgress){.segment = -1};
   while (p->segment + 1 < in->nknot && in->knot_time[p->segment + 1] <= 0) ++p->segment;
   x->segment[0] = p->segment;
   memcpy(x->ctrl, h->world.ctrl, sizeof *x->ctrl * (size_t)h->model.nu);
@@ -605,11 +595,16 @@ static void go_back(const SnHorizon *h, const SnKeptStep *s) {
   memcpy(w->act, s->act, sizeof *w->act * (size_t)m->na);
 }
 
+bool sn_horizon_first_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p) {
+  return p->first_known || sn_horizon_forward(h, in, s, p->segment, 0, 0);
+}
+
 // Sees to the first stage of step s, to what acts there, and behind an event to the size of the step.
-static bool begin_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, Progress *p) {
+static bool begin_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p) {
   SnHorizonScratch *x = h->scratch;
+  if (!sn_horizon_first_stage(h, in, s, p)) return false;
+  sn_horizon_save(h, p->step, p->segment);
   if (!p->first_known) {
-    if (!sn_horizon_forward(h, in, s, p->segment, 0, 0)) return false;
     sn_horizon_note_rows(h, &x->start, 0);
     x->last_start.nefc = -1;
   } else if (p->step > 0 && sn_horizon_watches(h)) {  // the last stage of the step before
@@ -625,11 +620,19 @@ static bool begin_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep
   return true;
 }
 
+// The steps that the way back can go through.
+static int most_kept(const SnHorizonSettings *s) { return s->keep * sn_maxi(s->checkpoints, 1); }
+
+// The slot of the step behind step k, of which the slots then begin where they are full.
+static int next_slot(const SnHorizon *h, int k) {
+  const int keep = sn_maxi(h->settings.keep, 1), slot = sn_horizon_slot(h, k) + 1;
+  return slot < keep ? slot : 0;
+}
+
 static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out) {
-  Progress p;
+  SnProgress p;
   if (!begin_run(h, in, out, &p)) return SN_HORIZON_BAD;
   while (p.t < in->duration) {
-    if (h->settings.keep > 0 && p.step >= h->settings.keep) return SN_HORIZON_KEEP;
     const SnKeptStep s = sn_horizon_kept(h, p.step);
     sn_real t1;
     if (!begin_stage(h, in, &s, &p)) return SN_HORIZON_BAD;
@@ -638,8 +641,15 @@ static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHoriz
       go_back(h, &s);
       return status;
     }
-    if (!write_outputs(h, in, out, &s, &p, t1)) return SN_HORIZON_BAD;
-    next_step(h, in, &s, &p, t1);
+    if (!sn_horizon_write_outputs(h, in, out, &s, &p, t1)) return SN_HORIZON_BAD;
+    sn_horizon_note_step(h, p.step, t1);
+    ++h->accepted;
+    h->reached = t1;
+    if (t1 >= in->duration) break;
+    if (h->settings.keep > 0 && h->accepted >= most_kept(&h->settings)) return SN_HORIZON_KEEP;
+    const int slot = next_slot(h, p.step);
+    sn_horizon_next_step(h, in, &s, &p, t1, slot);
+    h->scratch->base = p.step - slot;
   }
   return SN_HORIZON_DONE;
 }

@@ -36,6 +36,7 @@ typedef struct SnHorizonSettings {
   sn_real shrink, grow;   // least (0 to 1) and largest (1 and more) factor from a step to the next
   int max_steps;          // most steps, rejected ones included
   int keep;               // accepted steps that can be kept for sn_horizon_vjp; 0: none
+  int checkpoints;        // starts of every `keep` steps: keep * checkpoints steps can be gone back through; 0: keep
   bool linear;            // controls go linearly between knots; else each holds until the next
   bool stop_at_outputs;   // steps end at output times; else outputs are interpolated
   bool events;            // steps end at jumps and kinks of the force; fixed ones never do
@@ -71,7 +72,7 @@ typedef enum SnHorizonStatus {
   SN_HORIZON_STEPS,     // max_steps do not suffice
   SN_HORIZON_SMALLEST,  // the error asks for a step below the smallest one
   SN_HORIZON_BAD,       // a state or an acceleration is NaN or beyond SN_MAXVAL at any size of the step
-  SN_HORIZON_KEEP,      // more steps than can be kept
+  SN_HORIZON_KEEP,      // more steps than can be kept, or gone back through from checkpoints
   SN_HORIZON_STATUSES
 } SnHorizonStatus;
 
@@ -96,6 +97,8 @@ SnHorizonSettings sn_horizon_defaults(void);
 
 // Returns how many bytes a kept step takes.
 size_t sn_horizon_step_bytes(const SnModel *m, int method);
+// Returns how many bytes a checkpoint takes with the times of the `keep` steps behind it.
+size_t sn_horizon_checkpoint_bytes(const SnModel *m, int keep);
 
 // Makes a run of a model, which must stay and keep its options. The caller frees it with sn_horizon_free. Returns NULL
 // and sets err on failure: SN_ERR_ARGUMENT, SN_ERR_MEMORY.
@@ -120,7 +123,8 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
 // Returns the words for a status.
 const char *sn_horizon_status_text(SnHorizonStatus status);
 
-// Returns start, size and state of kept step k: time [s], size [s], and qpos, qvel, act where not NULL.
+// Returns start, size and state of step k: time [s], size [s], and qpos, qvel, act where not NULL. States are NULL
+// where they are not at hand: before the last `keep` steps, and after a way back through checkpoints.
 void sn_horizon_step(const SnHorizon *h, int k, sn_real time[2], const sn_real **qpos, const sn_real **qvel,
                      const sn_real **act);
 

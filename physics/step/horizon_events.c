@@ -289,7 +289,7 @@ static bool evaluate_start(SnHorizon *h, const SnHorizonInput *in, int k, SnEven
   sn_horizon_sum(h, &s, NULL, 0);
   sn_horizon_move(h, &s, 0, false);
   memcpy(h->world.qacc_warmstart, s.acc, sizeof *s.acc * (size_t)h->model.nv);
-  if (!sn_horizon_evaluate(h, in, &s, x->segment[k], 0, 0)) return false;
+  if (!sn_horizon_evaluate(h, in, &s, x->segment[sn_horizon_slot(h, k)], 0, 0)) return false;
   sn_horizon_note_rows(h, rows, 0);
   return true;
 }

@@ -33,14 +33,40 @@ typedef struct SnEventRows {
 // Says what lies between the start of a step and a stage: a jump of the force, or of its slope alone.
 typedef enum SnEvent { SN_EVENT_NONE, SN_EVENT_KINK, SN_EVENT_JUMP } SnEvent;
 
+// Says where a run is: its step, the knot before, the next output.
+typedef struct SnProgress {
+  int step, segment, out;
+  sn_real t, size;   // start of the step, the size that is proposed for it [s]
+  bool first_known;  // the first stage of this step has been evaluated
+  int crossed;       // steps across events that have followed each other
+  bool restart;      // the size of this step is chosen anew, behind an event
+} SnProgress;
+
+// Says what a trial of a step comes to.
+typedef enum SnTrial { SN_TRIAL_GOOD, SN_TRIAL_BAD, SN_TRIAL_JUMP, SN_TRIAL_KINK } SnTrial;
+
+// Says how steps come near to an event.
+typedef struct SnApproach {
+  bool jumps, kinks;  // trials that such an event lies in are broken off
+  sn_real most;       // the longest step that is thought to end before it [s]
+  int tries, cuts;    // trials that were broken off at jumps, at kinks
+} SnApproach;
+
 struct SnHorizonScratch {
   void *memory;
   SnLaneShared lane_shared;
   const SnTableau *rk;
-  sn_real *record;  // (max(keep, 1), stride)
-  int *segment;     // (max(keep, 1)) the knot before each step
-  int *crossing;    // (max(keep, 1)) 1: the step is Euler's and leads across an event
+  // Slots of kept steps: keep, or one, or with checkpoints keep + 1, the last for the step behind those that are
+  // replayed.
+  sn_real *record;  // (slots, stride)
+  int *segment;     // (slots) the knot before each step
+  int *crossing;    // (slots) 1: the step is Euler's and leads across an event
   size_t stride;
+  int base;                 // the step in slot 0
+  sn_real *checkpoint;      // (checkpoints, ...) time, state, first acceleration and rate of activations
+  int *checkpoint_knot;     // (checkpoints) the knot before
+  sn_real *begin;           // (keep checkpoints + 1) where steps begin [s]
+  unsigned char *cross;     // (keep checkpoints) 1: as crossing
   sn_real *xi, *dv, *dact;  // (nv), (nv), (na) a weighted sum of stages
   sn_real *quat_error;      // (nq) error of qpos
   sn_real *moved;           // (nv) the velocity integrated in a step
@@ -84,7 +110,39 @@ const double *sn_horizon_end(const SnHorizon *h, int k, int *n);
 // Returns whether a run looks for events.
 static inline bool sn_horizon_watches(const SnHorizon *h) { return h->settings.events && h->settings.fixed_step == 0; }
 // Returns the slot that step k is kept in.
-static inline int sn_horizon_slot(const SnHorizon *h, int k) { return h->settings.keep > 0 ? k : 0; }
+static inline int sn_horizon_slot(const SnHorizon *h, int k) { return k - h->scratch->base; }
+// Returns the number of slots.
+static inline int sn_horizon_slots(const SnHorizonSettings *s) {
+  return s->keep > 0 ? s->keep + (s->checkpoints > 0) : 1;
+}
+// Brings the world to the end of step s, number k, whose stages are known. Returns false where it is not finite.
+bool sn_horizon_move_to_end(SnHorizon *h, const SnKeptStep *s, int k);
+// Evaluates the first stage of step s, number p->step, where it is not known.
+bool sn_horizon_first_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p);
+// Evaluates all other stages of step s with size dt, and leaves the world at its end. Methods without a stage there get
+// one where events are looked for: the first one of the next step. Stops at the first stage behind an event, *reach
+// behind the start [s]; a NULL: goes on.
+SnTrial sn_horizon_take(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real dt,
+                        const SnApproach *a, sn_real *reach);
+// Writes the outputs up to the end `t1` of step s, out may be NULL, and leaves the world there. Returns false where the
+// stage at the end, which the interpolant asks for, is not finite.
+bool sn_horizon_write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, const SnKeptStep *s,
+                              SnProgress *p, sn_real t1);
+// Goes on to the step behind the accepted step s, which ended at t1, where the world is: `slot` becomes its start.
+void sn_horizon_next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real t1,
+                          int slot);
+
+// ---- horizon_replay.c ----
+
+// Returns the numbers of a checkpoint.
+size_t sn_horizon_checkpoint_numbers(const SnModel *m);
+// Keeps the start of step k, whose first stage is known, as a checkpoint where one is due.
+void sn_horizon_save(const SnHorizon *h, int k, int segment);
+// Takes note of the accepted step k, which ends at t1.
+void sn_horizon_note_step(const SnHorizon *h, int k, sn_real t1);
+// Sees to it that the slots hold the steps from `base` on, a multiple of keep, as they were in the run. Returns false
+// where a stage is not finite.
+bool sn_horizon_replay(SnHorizon *h, const SnHorizonInput *in, int base);
 
 // ---- horizon_events.c ----
 

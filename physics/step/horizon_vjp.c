@@ -157,7 +157,7 @@ static sn_real output_flow(SnHorizon *h, const SnKeptStep *s, int k, double thet
 // Sets p of horizon_events.c where the time of the end of step k is given: f before it times next_bar.
 static void end_flow(SnHorizon *h, const SnKeptStep *s, int k) {
   SnHorizonScratch *x = h->scratch;
-  const int nv = h->model.nv, na = h->model.na, end = x->crossing[k] ? 0 : sn_tableau_end(x->rk);
+  const int nv = h->model.nv, na = h->model.na, end = x->crossing[sn_horizon_slot(h, k)] ? 0 : sn_tableau_end(x->rk);
   const sn_real *bar = x->next_bar;
   int n;
   const double *weight = sn_horizon_end(h, k, &n);
@@ -173,7 +173,8 @@ static void outputs_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonB
   const SnKeptStep s = sn_horizon_kept(h, k);
   const size_t ny = (size_t)(2 * h->model.nv + h->model.na);
   const bool watch = sn_horizon_watches(h);
-  bool given = k + 1 == h->accepted || x->segment[k + 1] != x->segment[k];
+  const int slot = sn_horizon_slot(h, k);
+  bool given = k + 1 == h->accepted || x->segment[slot + 1] != x->segment[slot];
   for (; *out > 0 && in->out_time[*out - 1] == end; --*out) {
     add_output(h, bars, *out - 1, x->next_bar);
     given = true;
@@ -202,13 +203,14 @@ static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars
   memset(x->acc_bar, 0, sizeof *x->acc_bar * ns * nv);
   memset(x->adot_bar, 0, sizeof *x->adot_bar * ns * na);
   outputs_vjp(h, in, bars, k, end, out);
-  if (x->crossing[k] && k + 1 < h->accepted && !sn_horizon_jump_vjp(h, in, bars, k)) return false;
+  const int slot = sn_horizon_slot(h, k);
+  if (x->crossing[slot] && k + 1 < h->accepted && !sn_horizon_jump_vjp(h, in, bars, k)) return false;
   memset(x->xi_bar, 0, sizeof *x->xi_bar * nv);
   int n;
   const double *weight = sn_horizon_end(h, k, &n);
   state_vjp(h, &s, weight, n, true, x->next_bar);
-  for (int j = x->crossing[k] ? 0 : sn_tableau_end(x->rk); j >= 0; --j)
-    if (!stage_vjp(h, in, &s, x->segment[k], j, bars)) return false;
+  for (int j = x->crossing[slot] ? 0 : sn_tableau_end(x->rk); j >= 0; --j)
+    if (!stage_vjp(h, in, &s, x->segment[slot], j, bars)) return false;
   memcpy(x->next_bar, x->start_bar, sizeof *x->next_bar * (2 * nv + na));
   return true;
 }
@@ -231,7 +233,12 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   int out = in->nout;
   bool good = true;
   for (int k = h->accepted - 1; k >= 0 && good; --k) {
-    good = step_vjp(h, in, bars, k, end, &out);
+    if (k < x->base || k >= x->base + h->settings.keep) {
+      *h->world.cfd = own;
+      good = sn_horizon_replay(h, in, k / h->settings.keep * h->settings.keep);
+      if (cfd) *h->world.cfd = *cfd;
+    }
+    good = good && step_vjp(h, in, bars, k, end, &out);
     end = sn_horizon_kept(h, k).time[0];
   }
   for (; out > 0; --out) add_output(h, bars, out - 1, x->next_bar);

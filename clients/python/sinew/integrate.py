@@ -280,7 +280,8 @@ def integrate(
     gradients : bool
         Keep what `integrate_vjp` needs.
     memory : int
-        Most bytes for that.
+        Most bytes for that. Where they do not hold all steps, `integrate_vjp` computes most of them once more, to the
+        same bits.
     events : bool
         Steps end where a contact or limit begins to act, ends with a force, sticks or slides; steps of a fixed size do
         not. Without it derivatives through contacts are of no use.

@@ -175,6 +175,19 @@ def test_moments_of_touch_move() -> None:
     assert abs(bounce_slope(1e-8, events=False) / slope - 1) > 0.1
 
 
+def test_little_memory_gives_the_same_derivatives() -> None:
+    ball = sinew.Model.from_string(BOUNCE)
+    bar = np.ones((2, ball.nq))
+    got = []
+    for memory in (1 << 30, 80_000):
+        motion = sinew.integrate(ball, {"qvel": [0.3, 0, -1, 0, 1, 0]}, [0.2, 0.5], rtol=1e-7, atol=1e-7, memory=memory)
+        got.append(sinew.integrate_vjp(motion.raise_if_unfinished(), qpos=bar))
+        assert len(motion.step_time) == motion.accepted > 40
+        assert (np.diff(motion.step_time) > 0).all()
+    np.testing.assert_array_equal(got[0].qvel, got[1].qvel)
+    np.testing.assert_array_equal(got[0].qpos, got[1].qpos)
+
+
 PENDULUM = """
 <mujoco><worldbody><body><joint type='hinge' axis='0 1 0' damping='.05'/>
 <geom type='sphere' pos='.5 0 0' size='.1' mass='1' contype='0' conaffinity='0'/></body></worldbody></mujoco>"""

@@ -88,7 +88,8 @@ static double difference(Case *c, const double *direction, double eps) {
   return sum / (2 * eps);
 }
 
-static void gradient(Case *c, const SnCfd *cfd) {
+// The way back of the last run.
+static void go_back(Case *c, const SnCfd *cfd) {
   SnError err = {0};
   const SnHorizonBars bars = {.out_qpos = c->out_qpos,
                               .out_qvel = c->out_qvel,
@@ -97,8 +98,12 @@ static void gradient(Case *c, const SnCfd *cfd) {
                               .qvel = c->g_qvel,
                               .act = c->g_act,
                               .knot = c->g_knot};
-  run(c, NULL, 0, NULL, NULL, NULL);
   if (sn_horizon_vjp(c->h, &c->in, cfd, &bars, &err) != SN_OK) fail_msg("%s", err.text);
+}
+
+static void gradient(Case *c, const SnCfd *cfd) {
+  run(c, NULL, 0, NULL, NULL, NULL);
+  go_back(c, cfd);
 }
 
 static double along(const Case *c, const double *d) {
@@ -319,7 +324,7 @@ static void moments_of_model(void **state) {
   if (sn_horizon_vjp(c.h, &c.in, NULL, &bars, &err) != SN_OK) fail_msg("%s", err.text);
   sn_model_bar_apply(tangents, &model, &limit);
   for (int k = 0; k < 2; ++k) {
-    const double eps = 1e-6;
+    const double eps = 1e-5;
     double value[2];
     sn_real *moved = k == 0 ? c.h->world.mocap_pos + 2 : m->jnt_range + 3;
     for (int e = 0; e < 2; ++e) {
@@ -366,6 +371,69 @@ static void from_distance(void **state) {
   sn_oracle_free(&c.o);
 }
 
+// Compares the gradient, bit by bit, with `all` (4, MOST), or writes it there.
+static void same_bits(const Case *c, sn_real all[4][MOST], bool write, const char *what) {
+  const sn_real *const got[] = {c->g_qpos, c->g_qvel, c->g_act, c->g_knot};
+  for (int g = 0; g < 4; ++g) {
+    if (write) memcpy(all[g], got[g], sizeof all[g]);
+    for (int j = 0; j < MOST; ++j)
+      if (memcmp(&all[g][j], &got[g][j], sizeof(sn_real)) != 0)
+        fail_msg("%s: bar %d[%d] is %.17g, with all steps kept %.17g", what, g, j, (double)got[g][j],
+                 (double)all[g][j]);
+  }
+}
+
+// A way back that keeps few steps and replays the others has the bits of one that keeps all, as often as it is run:
+// over events, knots that jump or bend, interpolated outputs, contacts from distance on the way back.
+static void few_steps_are_kept(void **state) {
+  (void)state;
+  static Case c, first;
+  static const int method[] = {SN_RK_TSIT5, SN_RK_TSIT5, SN_RK_BOSH3, SN_RK_HEUN, SN_RK_DOPRI8};
+  static const int keep[] = {100000, 30, 7, 1};
+  const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.05), 1, 1, 4}, .width = SN_R(0.05)};
+  for (int k = 0; k < 10; ++k) {
+    sn_real all[4][MOST] = {{0}};
+    const bool cube = k % 5 < 2;
+    if (cube) {
+      sn_oracle_load_file(&c.o, cube_file());
+      toss(&c, -2);
+    } else {
+      sn_step_model(&c.o, k % SN_SMALL_MODELS);
+      sn_oracle_randomize(&c.o, 1);
+    }
+    for (int i = 0; i < 4; ++i) {
+      char what[80];
+      SnHorizonSettings s = sn_horizon_defaults();
+      s.method = method[k % 5];
+      s.rtol = s.atol = SN_R(1e-5);
+      s.keep = keep[i];
+      s.checkpoints = i == 0 ? 0 : 20000 / keep[i];
+      s.linear = k % 2;
+      s.stop_at_outputs = k % 3 == 0;
+      const SnOracle o = c.o;
+      if (i > 0) c = first;  // the same knots and weights
+      c.o = o;
+      begin(&c, &s, cube ? 0.4 : 0.05);
+      if (i > 0) {
+        memcpy(c.knot, first.knot, sizeof c.knot);
+        memcpy(c.out_qpos, first.out_qpos, sizeof c.out_qpos);
+        memcpy(c.out_qvel, first.out_qvel, sizeof c.out_qvel);
+        memcpy(c.out_act, first.out_act, sizeof c.out_act);
+        memcpy(c.act, first.act, sizeof c.act);
+      }
+      first = c;
+      snprintf(what, sizeof what, "case %d, keep %d", k, keep[i]);
+      gradient(&c, k < 5 ? NULL : &cfd);
+      same_bits(&c, all, i == 0, what);
+      go_back(&c, k < 5 ? NULL : &cfd);
+      same_bits(&c, all, false, what);
+      if (i == 2) assert_true(c.h->accepted > keep[i]);
+      sn_horizon_free(c.h);
+    }
+    sn_oracle_free(&c.o);
+  }
+}
+
 static void refused(void **state) {
   (void)state;
   static Case c;
@@ -386,7 +454,8 @@ static void refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fixed_steps),      cmocka_unit_test(chosen_steps),  cmocka_unit_test(limits),
-      cmocka_unit_test(moments_of_model), cmocka_unit_test(from_distance), cmocka_unit_test(refused),
+      cmocka_unit_test(moments_of_model), cmocka_unit_test(from_distance), cmocka_unit_test(few_steps_are_kept),
+      cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
