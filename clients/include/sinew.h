@@ -580,6 +580,13 @@ SINEW_API SinewStatus sinew_integrator_run(SinewIntegrator *integrator, const Si
 // gradients.
 SINEW_API int sinew_integrator_steps(const SinewIntegrator *integrator, double *time, int n);
 
+// Chooses an adjoint of an integration. SINEW_BACKSOLVE solves that of the motion by steps of its own: it is a check of
+// the other, and costs several times as much.
+typedef enum SinewAdjoint {
+  SINEW_DISCRETE,  // adjoint of its steps
+  SINEW_BACKSOLVE  // adjoint of the motion
+} SinewAdjoint;
+
 // Holds derivatives of a number by the outputs of an integration, and where those by its inputs go. Each may be NULL.
 typedef struct SinewIntegrationBars {
   size_t size;
@@ -594,6 +601,7 @@ typedef struct SinewIntegrationBars {
   double *mocap;                      // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
   const SinewParameters *parameters;  // parameters of the integrator's model
   double *parameter;                  // (count of parameters) by them
+  SinewAdjoint adjoint;               // SINEW_DISCRETE
 } SinewIntegrationBars;
 
 // Returns zeros.
@@ -608,8 +616,8 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
 // refused ends that. Outputs hold no derivatives after a failure. With `events` it knows that the moments of touch and
 // release move. It does not where none was found: where a contact grazes, or the number of a pair's contacts changes at
 // a depth. Corners that touch at once count as one. With fixed steps it is the derivative of what the steps compute.
-// Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
-// SINEW_ERR_DIVERGED on failure.
+// Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite; parameters or
+// contacts from distance, which SINEW_BACKSOLVE does not have) or SINEW_ERR_DIVERGED on failure.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 

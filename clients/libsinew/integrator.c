@@ -283,6 +283,12 @@ static SinewStatus check_bars(const SinewIntegrator *x, const SinewIntegrationBa
   if (bars->coordinates != SINEW_TANGENT && bars->coordinates != SINEW_ARRAY)
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.coordinates is %d; allowed are 0 and 1",
                     (int)bars->coordinates);
+  if (bars->adjoint != SINEW_DISCRETE && bars->adjoint != SINEW_BACKSOLVE)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.adjoint is %d; allowed are 0 and 1",
+                    (int)bars->adjoint);
+  if (bars->adjoint == SINEW_BACKSOLVE && (bars->parameter || x->cfd.use == SINEW_CFD_BACKWARD))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.adjoint: the backsolve has no %s",
+                    bars->parameter ? "derivatives by parameters" : "contacts from distance on the way back alone");
   for (int k = 0; k < 3; ++k)
     for (size_t i = 0; part[k].x && i < (size_t)x->in.nout * (size_t)part[k].n; ++i)
       if (!isfinite(part[k].x[i]))
@@ -327,7 +333,10 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
   SnCfdSettings settings = x->cfd.settings;
   settings.on = x->cfd.use != SINEW_CFD_NONE;
   const SnCfd cfd = sn_cfd(&settings);
-  bool good = sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why) == SN_OK;
+  const SnCode code = bars.adjoint == SINEW_BACKSOLVE ? sn_horizon_backsolve(x->horizon, &x->in, &all, &why)
+                                                      : sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why);
+  if (code == SN_ERR_ARGUMENT) return api_hand_on(err, &why);
+  bool good = code == SN_OK;
   if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, bars.parameter);
   api_bars_free(&model);
   if (!good || !all_finite(bars.parameter, bars.parameter ? (size_t)sinew_parameters_count(bars.parameters) : 0) ||

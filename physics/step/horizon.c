@@ -89,6 +89,10 @@ static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
   for (size_t k = 0; k < sizeof part / sizeof *part; ++k) take(part[k], base, &at, size[k]);
   if (base) x->weight = (double *)(void *)(base + at);
   at += ns * sizeof(double);
+  if (h->settings.keep > 0) {
+    take(&x->back, base, &at, ns * ny);
+    take(&x->back_input, base, &at, ns * ((size_t)m->nu + 6 * (size_t)m->nmocap));
+  }
   take(&x->checkpoint, base, &at, npoint * sn_horizon_checkpoint_numbers(m));
   take(&x->begin, base, &at, npoint > 0 ? nstep + 1 : 0);
   SnEventRows *const rows[] = {&x->last_start, &x->start, &x->past, &x->now};
@@ -278,19 +282,23 @@ static bool all_good(const sn_real *x, int n) {
   return true;
 }
 
-bool sn_horizon_evaluate(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,
-                         sn_real dt) {
+bool sn_horizon_evaluate_at(SnHorizon *h, const SnHorizonInput *in, int segment, sn_real t) {
   const SnModel *m = &h->model;
-  const SnTableau *rk = h->scratch->rk;
   SnWorld *w = &h->world;
-  const sn_real reach = stage < rk->stages ? (sn_real)rk->c[stage] : 1;
   if (!all_good(w->qpos, m->nq) || !all_good(w->qvel, m->nv) || !all_good(w->act, m->na)) return false;
-  set_controls(h, in, segment, s->time[0] + reach * dt);
+  set_controls(h, in, segment, t);
   sn_forward(m, w, &h->lane);
   if (!all_good(w->qacc, m->nv)) return false;
   sn_solve_finish(m, w, &h->lane);
   ++h->evaluations;
   return all_good(w->qacc, m->nv);
+}
+
+bool sn_horizon_evaluate(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,
+                         sn_real dt) {
+  const SnTableau *rk = h->scratch->rk;
+  const sn_real reach = stage < rk->stages ? (sn_real)rk->c[stage] : 1;
+  return sn_horizon_evaluate_at(h, in, segment, s->time[0] + reach * dt);
 }
 
 bool sn_horizon_forward(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,

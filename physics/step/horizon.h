@@ -120,6 +120,12 @@ SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
 SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
                       SnError *err);
 
+// Does the same by the continuous adjoint, integrated backwards along the run with steps of its own. It is a check of
+// sn_horizon_vjp, from which it differs by the tolerances. It goes along the interpolants of the kept steps and over
+// the events that were found. Returns SN_ERR_ARGUMENT where bars->model is given, which it does not have. So it does
+// for a method without an estimate of the error, or whose interpolant needs more than was kept.
+SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, SnError *err);
+
 // Returns the words for a status.
 const char *sn_horizon_status_text(SnHorizonStatus status);
 

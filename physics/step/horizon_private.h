@@ -78,6 +78,7 @@ struct SnHorizonScratch {
   sn_real *state_bar, *xi_bar;             // (2 nv + na), (nv) of a stage's state
   sn_real *rate_bar, *acc_bar, *adot_bar;  // (stages + 1, .)
   sn_real flow;                            // p of horizon_events.c
+  sn_real *back, *back_input;  // (stages + 1, 2 nv + na), (stages + 1, nu + 6 nmocap) of horizon_backsolve.c
   bool done;
   SnEventRows last_start, start;  // at the start of the step before, and of this one
   SnEventRows past, now;          // at the stage before the last, and at the last one
@@ -99,7 +100,9 @@ int sn_horizon_controls(const SnHorizon *h, const SnHorizonInput *in, int segmen
 // Returns false where something is not finite.
 bool sn_horizon_evaluate(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,
                          sn_real dt);
-// Does the same and keeps what it computes.
+// Evaluates the dynamics at the state of the world at time t, behind knot `segment`.
+bool sn_horizon_evaluate_at(SnHorizon *h, const SnHorizonInput *in, int segment, sn_real t);
+// Does the same as sn_horizon_evaluate and keeps what it computes.
 bool sn_horizon_forward(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, int segment, int stage,
                         sn_real dt);
 
@@ -140,9 +143,17 @@ size_t sn_horizon_checkpoint_numbers(const SnModel *m);
 void sn_horizon_save(const SnHorizon *h, int k, int segment);
 // Takes note of the accepted step k, which ends at t1.
 void sn_horizon_note_step(const SnHorizon *h, int k, sn_real t1);
-// Sees to it that the slots hold the steps from `base` on, a multiple of keep, as they were in the run. Returns false
-// where a stage is not finite.
-bool sn_horizon_replay(SnHorizon *h, const SnHorizonInput *in, int base);
+// Sees to it that the slots hold step k as it was in the run, with the steps around it. Returns false where a stage is
+// not finite.
+bool sn_horizon_at_hand(SnHorizon *h, const SnHorizonInput *in, int k);
+
+// ---- horizon_vjp.c ----
+
+// Runs the adjoint of the dynamics, which have been evaluated, from the bars of acceleration (nv) and of rates of
+// activations (na): RESULT.
+void sn_horizon_dynamics_vjp(SnHorizon *h, const sn_real *acc_bar, const sn_real *adot_bar);
+// Adds the bar of output k to bar (2 nv + na).
+void sn_horizon_add_output(const SnHorizon *h, const SnHorizonBars *bars, int k, sn_real *bar);
 
 // ---- horizon_events.c ----
 

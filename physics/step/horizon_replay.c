@@ -6,7 +6,9 @@
 // the same warm start; all other stages begin with that of the stage before.
 #include "physics/step/horizon_private.h"
 
-size_t sn_horizon_checkpoint_numbers(const SnModel *m) { return (size_t)(1 + m->nq + 2 * m->nv + 2 * m->na); }
+size_t sn_horizon_checkpoint_numbers(const SnModel *m) {
+  return 1 + (size_t)m->nq + 2 * (size_t)m->nv + 2 * (size_t)m->na;
+}
 
 size_t sn_horizon_checkpoint_bytes(const SnModel *m, int keep) {
   return sn_horizon_checkpoint_numbers(m) * sizeof(sn_real) + sizeof(int) + (size_t)keep * (sizeof(sn_real) + 1);
@@ -67,11 +69,11 @@ static bool retake(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, 
   return sn_horizon_write_outputs(h, in, NULL, s, p, t1);
 }
 
-bool sn_horizon_replay(SnHorizon *h, const SnHorizonInput *in, int base) {
+// Takes the steps from `base` on, a multiple of keep, again.
+static bool replay(SnHorizon *h, const SnHorizonInput *in, int base) {
   SnHorizonScratch *x = h->scratch;
   const int evaluations = h->evaluations, end = sn_mini(base + h->settings.keep, h->accepted);
   bool good = true;
-  if (x->base == base) return true;
   x->base = base;
   load(h, base);
   SnProgress p = {.step = base, .segment = x->segment[0], .t = x->begin[base], .first_known = true};
@@ -84,4 +86,9 @@ bool sn_horizon_replay(SnHorizon *h, const SnHorizonInput *in, int base) {
   if (good && end < h->accepted) load(h, end);
   h->evaluations = evaluations;
   return good;
+}
+
+bool sn_horizon_at_hand(SnHorizon *h, const SnHorizonInput *in, int k) {
+  const int keep = h->settings.keep, base = h->settings.checkpoints > 0 ? k / keep * keep : 0;
+  return base == h->scratch->base || replay(h, in, base);
 }

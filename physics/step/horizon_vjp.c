@@ -58,15 +58,13 @@ static void state_vjp(SnHorizon *h, const SnKeptStep *s, const double *weight, i
   }
 }
 
-// Runs the adjoint of the dynamics, which have been evaluated, from the bars of stage j: RESULT.
-static void dynamics_vjp(SnHorizon *h, int j) {
+void sn_horizon_dynamics_vjp(SnHorizon *h, const sn_real *acc_bar, const sn_real *adot_bar) {
   const SnModel *m = &h->model;
-  const SnHorizonScratch *x = h->scratch;
   SnAdjoint *a = &h->scratch->adjoint;
   const int nv = m->nv, na = m->na;
   sn_adjoint_clear(m, a, &h->lane);
-  memcpy(a->qacc_bar, x->acc_bar + j * nv, sizeof *a->qacc_bar * (size_t)nv);
-  memcpy(a->act_dot_bar, x->adot_bar + j * na, sizeof *a->act_dot_bar * (size_t)na);
+  memcpy(a->qacc_bar, acc_bar, sizeof *a->qacc_bar * (size_t)nv);
+  memcpy(a->act_dot_bar, adot_bar, sizeof *a->act_dot_bar * (size_t)na);
   for (int i = 0; i < nv; ++i) a->motion[SN_Y * nv + i] = a->motion[SN_NEXT * nv + i] = 0;
   for (int i = 0; i < m->nactuator; ++i) {
     const int adr = m->actuator_actadr[i];
@@ -113,7 +111,7 @@ static bool stage_vjp(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
   sn_horizon_move(h, s, dt, limit);
   memcpy(h->world.qacc_warmstart, s->acc + j * nv, sizeof *s->acc * (size_t)nv);
   if (!sn_horizon_evaluate(h, in, s, segment, j, dt)) return false;
-  dynamics_vjp(h, j);
+  sn_horizon_dynamics_vjp(h, x->acc_bar + j * nv, x->adot_bar + j * na);
   inputs_vjp(h, in, segment, s->time[0] + (j < stages ? (sn_real)x->rk->c[j] : 1) * dt, bars);
   memset(x->xi_bar, 0, sizeof *x->xi_bar * (size_t)nv);
   if (j == 0)
@@ -130,8 +128,7 @@ static bool stage_vjp(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *
   return true;
 }
 
-// bar (2 nv + na) += that of output k.
-static void add_output(const SnHorizon *h, const SnHorizonBars *bars, int k, sn_real *bar) {
+void sn_horizon_add_output(const SnHorizon *h, const SnHorizonBars *bars, int k, sn_real *bar) {
   const int nv = h->model.nv, na = h->model.na;
   if (bars->out_qpos) add(bar, bars->out_qpos + (size_t)k * (size_t)nv, nv);
   if (bars->out_qvel) add(bar + nv, bars->out_qvel + (size_t)k * (size_t)nv, nv);
@@ -171,19 +168,19 @@ static void outputs_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonB
                         int *out) {
   SnHorizonScratch *x = h->scratch;
   const SnKeptStep s = sn_horizon_kept(h, k);
-  const size_t ny = (size_t)(2 * h->model.nv + h->model.na);
+  const size_t ny = 2 * (size_t)h->model.nv + (size_t)h->model.na;
   const bool watch = sn_horizon_watches(h);
   const int slot = sn_horizon_slot(h, k);
   bool given = k + 1 == h->accepted || x->segment[slot + 1] != x->segment[slot];
   for (; *out > 0 && in->out_time[*out - 1] == end; --*out) {
-    add_output(h, bars, *out - 1, x->next_bar);
+    sn_horizon_add_output(h, bars, *out - 1, x->next_bar);
     given = true;
   }
   if (given && watch) end_flow(h, &s, k);
   for (; *out > 0 && in->out_time[*out - 1] > s.time[0]; --*out) {
     memset(x->state_bar, 0, sizeof *x->state_bar * ny);
     memset(x->xi_bar, 0, sizeof *x->xi_bar * (size_t)h->model.nv);
-    add_output(h, bars, *out - 1, x->state_bar);
+    sn_horizon_add_output(h, bars, *out - 1, x->state_bar);
     if (!any(x->state_bar, (int)ny)) continue;
     const double theta = (double)((in->out_time[*out - 1] - s.time[0]) / s.time[1]);
     if (watch) x->flow += output_flow(h, &s, k, theta);
@@ -233,15 +230,13 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   int out = in->nout;
   bool good = true;
   for (int k = h->accepted - 1; k >= 0 && good; --k) {
-    if (k < x->base || k >= x->base + h->settings.keep) {
-      *h->world.cfd = own;
-      good = sn_horizon_replay(h, in, k / h->settings.keep * h->settings.keep);
-      if (cfd) *h->world.cfd = *cfd;
-    }
+    *h->world.cfd = own;
+    good = sn_horizon_at_hand(h, in, k);
+    if (cfd) *h->world.cfd = *cfd;
     good = good && step_vjp(h, in, bars, k, end, &out);
     end = sn_horizon_kept(h, k).time[0];
   }
-  for (; out > 0; --out) add_output(h, bars, out - 1, x->next_bar);
+  for (; out > 0; --out) sn_horizon_add_output(h, bars, out - 1, x->next_bar);
   x->adjoint.host->model = NULL;
   *h->world.cfd = own;
   if (!good) return sn_fail(err, SN_ERR_STATE, "horizon: a stage of the way back is not finite");

@@ -155,10 +155,11 @@ int steps(Integrator &x, const Numbers &time) {
 
 void vjp(Integrator &x, bool array_coordinates, const In &out_qpos, const In &out_qvel, const In &out_act,
          const Out &qpos, const Out &qvel, const Out &act, const Out &knot, const Out &mocap,
-         const ModelTangents *parameters, const Out &parameter) {
+         const ModelTangents *parameters, const Out &parameter, bool backsolve) {
   Use use(x.busy, "integration");
-  const SinewIntegrationBars bars = bars_of(x.given, 1, x.knots, x.outputs, array_coordinates, out_qpos, out_qvel,
-                                            out_act, qpos, qvel, act, knot, mocap, parameters, parameter);
+  SinewIntegrationBars bars = bars_of(x.given, 1, x.knots, x.outputs, array_coordinates, out_qpos, out_qvel, out_act,
+                                      qpos, qvel, act, knot, mocap, parameters, parameter);
+  bars.adjoint = backsolve ? SINEW_BACKSOLVE : SINEW_DISCRETE;
   SinewError err;
   nb::gil_scoped_release unlocked;
   check(sinew_integrator_vjp(x.handle.get(), &bars, &err), err);
@@ -240,7 +241,8 @@ void bind_integrator(nb::module_ &m) {
       .def("steps", &steps, nb::arg("time"))
       .def("vjp", &vjp, nb::arg("array_coordinates"), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
            nb::arg("out_act").none(), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
-           nb::arg("knot").none(), nb::arg("mocap").none(), nb::arg("parameters").none(), nb::arg("parameter").none());
+           nb::arg("knot").none(), nb::arg("mocap").none(), nb::arg("parameters").none(), nb::arg("parameter").none(),
+           nb::arg("backsolve"));
   nb::class_<Integrators>(m, "Integrators", "Many bodies with chosen steps, on threads.")
       .def(nb::init<const Integrator &, size_t>(), nb::arg("like"), nb::arg("count"))
       .def("run", &run_many, nb::arg("backend"), nb::arg("duration"), nb::arg("time"), nb::arg("qpos").none(),

@@ -328,6 +328,7 @@ def integrate_vjp(
     act: ArrayLike | None = None,
     coordinates: Literal["array", "tangent"] = "array",
     parameters: ModelTangents | None = None,
+    adjoint: Literal["discrete", "backsolve"] = "discrete",
 ) -> IntegrationGradient:
     """Return the derivatives of a number by what an integration began with, given those by the motion.
 
@@ -348,6 +349,10 @@ def integrate_vjp(
         tangents (nv), where a rotation counts 3.
     parameters : ModelTangents, optional
         Parameters of the model by which derivatives are wanted, too.
+    adjoint : {"discrete", "backsolve"}
+        That of the steps; or that of the motion, a differential equation which is solved backwards by steps of its own.
+        The second one is a check of the first: they differ by the tolerance. It costs several times as much, most where
+        contacts are stiff, and has no derivatives by parameters.
 
     Returns
     -------
@@ -366,6 +371,8 @@ def integrate_vjp(
     if not isinstance(integration, Integration):
         raise ArgumentError(f"integration: {type(integration).__name__}, expected a sinew Integration")
     by_entries = as_array(coordinates)
+    if adjoint not in ("discrete", "backsolve"):
+        raise ArgumentError(f"adjoint: {adjoint!r}, expected 'discrete' or 'backsolve'")
     model, m = integration.model, len(integration.time)
     nq = model.nq if by_entries else model.nv
     bars = given("qpos", qpos, m, nq), given("qvel", qvel, m, model.nv), given("act", act, m, model.na)
@@ -378,7 +385,16 @@ def integrate_vjp(
     if parameters is not None:
         out.parameters = np.empty(len(parameters))
     integration._integrator.vjp(
-        by_entries, *bars, out.qpos, out.qvel, out.act, out.ctrl, out.mocap, native, out.parameters
+        by_entries,
+        *bars,
+        out.qpos,
+        out.qvel,
+        out.act,
+        out.ctrl,
+        out.mocap,
+        native,
+        out.parameters,
+        adjoint == "backsolve",
     )
     if knots is None:
         out.ctrl = out.ctrl[0]

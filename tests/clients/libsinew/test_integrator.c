@@ -234,6 +234,33 @@ static void way_back(void **state) {
   close_run(r);
 }
 
+// Chosen steps: little memory gives the bits of much, and the backsolve agrees to the tolerance, where it is had.
+static void two_adjoints(void **state) {
+  (void)state;
+  Run r;
+  open_run(&r, -1, 0.1);
+  static double weight[MOST], qvel[3][MOST];
+  for (int i = 0; i < MOST; ++i) weight[i] = sn_oracle_uniform(&r.b.o);
+  r.def.rtol = r.def.atol = 1e-9;
+  for (int k = 0; k < 3; ++k) {
+    SinewIntegrationBars bars = sinew_default_integration_bars();
+    bars.out_qvel = weight;
+    bars.qvel = qvel[k];
+    bars.adjoint = k == 2 ? SINEW_BACKSOLVE : SINEW_DISCRETE;
+    r.def.memory = k == 1 ? 60000 : (size_t)1 << 28;
+    make(&r);
+    go(&r);
+    if (sinew_integrator_vjp(r.x, &bars, &r.b.err) != SINEW_OK) fail_msg("%s", r.b.err.text);
+    for (int i = 0; i < r.nv; ++i) {
+      assert_true(k != 1 || qvel[1][i] == qvel[0][i]);
+      assert_true(fabs(qvel[k][i] - qvel[0][i]) < 1e-5);
+    }
+    bars.adjoint = (SinewAdjoint)2;
+    refused(sinew_integrator_vjp(r.x, &bars, &r.b.err), &r.b.err, SINEW_ERR_ARGUMENT, "adjoint is 2");
+  }
+  close_run(&r);
+}
+
 // A run that does not come to its end is data; outputs that it has not reached are NaN.
 static void ends(void **state) {
   (void)state;
@@ -362,6 +389,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(fixed_steps_are_mujocos),
                                      cmocka_unit_test(methods_agree),
                                      cmocka_unit_test(way_back),
+                                     cmocka_unit_test(two_adjoints),
                                      cmocka_unit_test(ends),
                                      cmocka_unit_test(nothing_moves),
                                      cmocka_unit_test(refuses_definitions),

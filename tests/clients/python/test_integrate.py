@@ -188,6 +188,21 @@ def test_little_memory_gives_the_same_derivatives() -> None:
     np.testing.assert_array_equal(got[0].qpos, got[1].qpos)
 
 
+def test_backsolve_agrees_with_the_adjoint_of_the_steps() -> None:
+    model = spring()
+    state, time = {"qpos": [0.2], "qvel": [-0.3]}, [0.5, 2.0]
+    motion = sinew.integrate(model, state, time, np.zeros((2, model.nu)), ctrl_time=[0, 1], rtol=1e-9, atol=1e-9)
+    bar = np.array([[0.3], [1.0]])
+    steps = sinew.integrate_vjp(motion, qpos=bar, qvel=-bar)
+    back = sinew.integrate_vjp(motion, qpos=bar, qvel=-bar, adjoint="backsolve")
+    np.testing.assert_allclose(back.qpos, steps.qpos, rtol=1e-7)
+    np.testing.assert_allclose(back.qvel, steps.qvel, rtol=1e-7)
+    np.testing.assert_allclose(back.ctrl, steps.ctrl, rtol=1e-7)
+    assert back.qpos[0] != steps.qpos[0]
+    with pytest.raises(ArgumentError, match="expected 'discrete' or 'backsolve'"):
+        sinew.integrate_vjp(motion, qpos=bar, adjoint="both")  # type: ignore[arg-type]
+
+
 PENDULUM = """
 <mujoco><worldbody><body><joint type='hinge' axis='0 1 0' damping='.05'/>
 <geom type='sphere' pos='.5 0 0' size='.1' mass='1' contype='0' conaffinity='0'/></body></worldbody></mujoco>"""
