@@ -30,3 +30,28 @@ void sn_convex_pair(const SnOracle *o, SnCcd *c, int g1, int g2, sn_real cutoff)
   c->iterations = 500;
   c->cutoff = cutoff;
 }
+
+void sn_random_geom(SnOracle *o, int geom, double far, SnPlacedGeom *g) {
+  double quat[4], mat[9];
+  for (int i = 0; i < 4; ++i) quat[i] = sn_oracle_uniform(o);
+  mju_normalize4(quat);
+  mju_quat2Mat(mat, quat);
+  g->geom = geom;
+  for (int i = 0; i < 3; ++i) g->pos[i] = (sn_real)(far * sn_oracle_uniform(o));
+  for (int i = 0; i < 9; ++i) g->mat[i] = (sn_real)mat[i];
+}
+
+void sn_moved_geom(const SnPlacedGeom *base, const double *dx, SnPlacedGeom *g) {
+  double axis[3] = {dx[0], dx[1], dx[2]}, quat[4], turn[9];
+  const double angle = mju_normalize3(axis);
+  mju_axisAngle2Quat(quat, axis, angle);
+  mju_quat2Mat(turn, quat);
+  *g = *base;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double sum = 0;
+      for (int k = 0; k < 3; ++k) sum += turn[3 * i + k] * (double)base->mat[3 * k + j];
+      g->mat[3 * i + j] = (sn_real)sum;
+    }
+  for (int i = 0; i < 3; ++i) g->pos[i] += (sn_real)dx[3 + i];
+}

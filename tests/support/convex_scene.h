@@ -2,6 +2,7 @@
 #ifndef SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
 #define SINEW_TESTS_SUPPORT_CONVEX_SCENE_H_
 
+#include "physics/collision/collision.h"
 #include "physics/collision/convex_private.h"
 #include "tests/support/oracle.h"
 
@@ -18,5 +19,10 @@ void sn_convex_scatter(SnOracle *o, double far);
 
 // Makes *c a search between geoms g1 and g2 to the precision of sn_real. Takes cutoff [m] as SnCcd does.
 void sn_convex_pair(const SnOracle *o, SnCcd *c, int g1, int g2, sn_real cutoff);
+
+// Makes *g that geom in a random orientation, each coordinate at most `far` [m] from the origin.
+void sn_random_geom(SnOracle *o, int geom, double far, SnPlacedGeom *g);
+// Makes *g the base turned about its centre by dx[0..2] [rad], along the world's axes, and displaced by dx[3..5] [m].
+void sn_moved_geom(const SnPlacedGeom *base, const double *dx, SnPlacedGeom *g);
 
 #endif

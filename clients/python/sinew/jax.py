@@ -321,7 +321,7 @@ def nearest_points(
     model : Model
         The model; static.
     state : State, mapping or MjData, optional
-        States. Gradients go to `qpos`, as derivatives by its entries; `mocap` is static.
+        States. Gradients go to `qpos`, as derivatives by its entries; `mocap`, (nmocap, 7), is static.
     pairs : sequence of pairs of str or int, (K, 2)
         Geoms, by names or indices; static.
     limit : float
@@ -338,6 +338,8 @@ def nearest_points(
 
     Raises
     ------
+    ArgumentError
+        A shape or a type.
     UnsupportedError
         A derivative of the derivative.
 
@@ -350,6 +352,8 @@ def nearest_points(
     qpos = _converted({"qpos": model.qpos0 if of.qpos is None else of.qpos})["qpos"]
     if qpos.ndim not in (1, 2) or qpos.shape[-1] != model.nq:
         raise ArgumentError(f"qpos: shape {qpos.shape}, expected ({model.nq},) or (N, {model.nq})")
+    if mocap is not None and mocap.shape != (model.nmocap, 7):
+        raise ArgumentError(f"mocap: shape {mocap.shape}, expected ({model.nmocap}, 7)")
     widths = ((len(pairs),), (len(pairs), 2, 3), (len(pairs), 3))
 
     def found(at: Any) -> Any:

@@ -7,6 +7,7 @@
 #include "physics/collision/collide_private.h"
 #include "physics/collision/collision.h"
 #include "physics/dynamics/dynamics.h"
+#include "tests/support/convex_scene.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/tolerance.h"
 
@@ -24,63 +25,36 @@ static const Pair pairs[PAIRS] = {
     {"plane cylinder", SN_COLLIDER_PLANE_CYLINDER, {{1, 1, 1}, {SN_R(0.1), SN_R(0.2), 0}}, 0.2},
     {"box box", SN_COLLIDER_BOX_BOX, {{SN_R(0.1), SN_R(0.15), SN_R(0.2)}, {SN_R(0.12), SN_R(0.1), SN_R(0.08)}}, 0.3}};
 
-typedef struct Pose {
-  sn_real pos[3], mat[9];
-} Pose;
-
 typedef struct Scene {
   const Pair *pair;
   SnOracle *o;  // random numbers
   SnSmooth smooth;
-  Pose base[2];
+  SnPlacedGeom base[2];
   int n, feature[MOST];
 } Scene;
 
-static void random_pose(SnOracle *o, double far, Pose *p) {
-  double quat[4], mat[9];
-  for (int i = 0; i < 4; ++i) quat[i] = sn_oracle_uniform(o);
-  mju_normalize4(quat);
-  mju_quat2Mat(mat, quat);
-  for (int i = 0; i < 3; ++i) p->pos[i] = (sn_real)(far * sn_oracle_uniform(o));
-  for (int i = 0; i < 9; ++i) p->mat[i] = (sn_real)mat[i];
-}
-
-static void turned(const Pose *base, const double *dx, Pose *p) {
-  double axis[3] = {dx[0], dx[1], dx[2]}, quat[4], turn[9];
-  const double angle = mju_normalize3(axis);
-  mju_axisAngle2Quat(quat, axis, angle);
-  mju_quat2Mat(turn, quat);
-  for (int i = 0; i < 3; ++i)
-    for (int j = 0; j < 3; ++j) {
-      double sum = 0;
-      for (int k = 0; k < 3; ++k) sum += turn[3 * i + k] * (double)base->mat[3 * k + j];
-      p->mat[3 * i + j] = (sn_real)sum;
-    }
-  for (int i = 0; i < 3; ++i) p->pos[i] = base->pos[i] + (sn_real)dx[3 + i];
-}
-
-static SnShape shape_of(const Scene *s, const Pose *p, int side) {
+static SnShape shape_of(const Scene *s, const SnPlacedGeom *p, int side) {
   const SnShape shape = {p->pos, p->mat, s->pair->size[side], side};
   return shape;
 }
 
-static int collide(const Scene *s, const Pose pose[2], SnContact *con) {
+static int collide(const Scene *s, const SnPlacedGeom pose[2], SnContact *con) {
   const SnShape a = shape_of(s, pose, 0), b = shape_of(s, pose + 1, 1);
   const int n = sn_collide_smooth(&a, &b, s->pair->collider, &s->smooth, con);
   assert_true(n <= MOST);
   return n;
 }
 
-static int collide_exactly(const Scene *s, const Pose pose[2], SnContact *con) {
+static int collide_exactly(const Scene *s, const SnPlacedGeom pose[2], SnContact *con) {
   const SnShape a = shape_of(s, pose, 0), b = shape_of(s, pose + 1, 1);
   return sn_collide_shapes(NULL, &a, &b, s->pair->collider, s->smooth.reach, MOST, con);
 }
 
 static bool forward(void *context, const double *dx, double *y) {
   const Scene *s = context;
-  Pose pose[2];
+  SnPlacedGeom pose[2];
   SnContact con[SN_COLLIDE_SLOTS];
-  for (int i = 0; i < 2; ++i) turned(s->base + i, dx + 6 * i, pose + i);
+  for (int i = 0; i < 2; ++i) sn_moved_geom(s->base + i, dx + 6 * i, pose + i);
   if (collide(s, pose, con) != s->n) return false;
   memset(y, 0, sizeof *y * MOST * OUT);
   for (int i = 0; i < s->n; ++i) {
@@ -117,12 +91,12 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
 static bool sample(void *context) {
   Scene *s = context;
   SnContact con[SN_COLLIDE_SLOTS];
-  for (int i = 0; i < 2; ++i) random_pose(s->o, s->pair->far, s->base + i);
+  for (int i = 0; i < 2; ++i) sn_random_geom(s->o, 0, s->pair->far, s->base + i);
   if (sn_oracle_uniform(s->o) > 0) {
     double dx[6] = {0};
     for (int i = 0; i < 3; ++i) dx[i] = 0.03 * sn_oracle_uniform(s->o);
     for (int i = 0; i < 3; ++i) dx[3 + i] = s->pair->far * sn_oracle_uniform(s->o);
-    turned(s->base, dx, s->base + 1);
+    sn_moved_geom(s->base, dx, s->base + 1);
     sn_add3(s->base[1].pos, s->base[0].pos, (sn_real[3]){(sn_real)dx[3], (sn_real)dx[4], (sn_real)dx[5]});
   }
   s->n = collide(s, s->base, con);
@@ -169,7 +143,7 @@ static double nearest(const SnContact *con, int n, const SnContact *to) {
 static void rest(Scene *s, const double at[3], const double turn[3]) {
   const double dx[6] = {turn[0], turn[1], turn[2], 0, 0, 0};
   sn_real local[3], shift[3];
-  turned(s->base, dx, s->base + 1);
+  sn_moved_geom(s->base, dx, s->base + 1);
   for (int i = 0; i < 3; ++i) local[i] = (sn_real)at[i];
   sn_mulmatvec3(shift, s->base[0].mat, local);
   sn_addto3(s->base[1].pos, shift);
@@ -194,8 +168,8 @@ static void limit(void **state) {
     int found = 0;
     for (int k = 0; k < 1000; ++k) {
       SnContact exact[SN_COLLIDE_SLOTS], smooth[SN_COLLIDE_SLOTS];
-      random_pose(&o, 0.3, s.base);
-      random_pose(&o, s.pair->far, s.base + 1);
+      sn_random_geom(&o, 0, 0.3, s.base);
+      sn_random_geom(&o, 0, s.pair->far, s.base + 1);
       const double turn[3] = {0.02 * sn_oracle_uniform(&o), 0.02 * sn_oracle_uniform(&o), sn_oracle_uniform(&o)};
       const double on[3] = {sn_oracle_uniform(&o) / 4, sn_oracle_uniform(&o) / 4, i == 2 ? 0.168 : 0.0395};
       if (i >= 2) rest(&s, on, i == 2 ? turn : (double[3]){0, 0, 0.1 * turn[2]});
@@ -213,15 +187,15 @@ static void limit(void **state) {
 
 // The largest change of a contact, whatever its feature, between poses that `turn` and `shift` part by 2e-9.
 static double jump(Scene *s, const double turn[3], const double shift[3],
-                   int (*by)(const Scene *, const Pose[2], SnContact *)) {
-  const Pose middle = s->base[1];
+                   int (*by)(const Scene *, const SnPlacedGeom[2], SnContact *)) {
+  const SnPlacedGeom middle = s->base[1];
   SnContact con[2][SN_COLLIDE_SLOTS];
   int n[2];
   double most = 0;
   for (int e = 0; e < 2; ++e) {
     const double h = e == 0 ? 1e-9 : -1e-9;
     const double dx[6] = {h * turn[0], h * turn[1], h * turn[2], h * shift[0], h * shift[1], h * shift[2]};
-    turned(&middle, dx, s->base + 1);
+    sn_moved_geom(&middle, dx, s->base + 1);
     n[e] = by(s, s->base, con[e]);
   }
   s->base[1] = middle;
@@ -231,7 +205,7 @@ static double jump(Scene *s, const double turn[3], const double shift[3],
 }
 
 // The smooth contacts alone: where edges cross, contacts are MuJoCo's and jump with its normal.
-static int collide_corners(const Scene *s, const Pose pose[2], SnContact *con) {
+static int collide_corners(const Scene *s, const SnPlacedGeom pose[2], SnContact *con) {
   const int found = collide(s, pose, con);
   int n = 0;
   for (int i = 0; i < found; ++i)
@@ -245,7 +219,7 @@ static void no_jumps(void **state) {
   (void)state;
   if (sizeof(sn_real) == sizeof(float)) skip();
   SnOracle o = {.rng = SEED};
-  const Pose upright = {.mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+  const SnPlacedGeom upright = {.mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
   const Pair cubes = {"box at an edge", SN_COLLIDER_BOX_BOX, {{1, 1, 1}, {SN_R(0.1), SN_R(0.1), SN_R(0.1)}}, 0};
   const struct {
     const Pair *pair;
@@ -275,7 +249,7 @@ static void on_a_lattice(void **state) {
     SnContact con[SN_COLLIDE_SLOTS];
     sn_real wrench[NX] = {0};
     double at[3];
-    s.base[0] = (Pose){.mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    s.base[0] = (SnPlacedGeom){.mat = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     for (int i = 0; i < 3; ++i) at[i] = 0.05 * (sn_oracle_pick(&o, 9) - 4);
     rest(&s, at, turn[sn_oracle_pick(&o, 6)]);
     const SnShape a = shape_of(&s, s.base, 0), b = shape_of(&s, s.base + 1, 1);
