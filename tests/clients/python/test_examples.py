@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ import sys
 
 import pytest
 
+VALUE, SLOPE = r" +\S+" * 2 + r" +(\S+)", r" +\S+" * 4 + r" +(\S+)"  # medians of errors in a row of hard_contacts.py
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "examples"
 
 SLOPES = r"tolerance 1e-8 \|\n[| -]+\n\| tossed cube \(figure 5\) \| (\S+), (?:[^|]+\|){3} (\S+),"
@@ -24,7 +26,23 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "lqr.py": ([], ["scipy"], r"is (\S+), with it (\S+)", 0.99),
     "billiard_cfd.py": ([], [], r"from distance: +distance from (\S+) mm to (\S+) mm", 0.1),
     "cfd_wall.py": ([], [], r"nothing +0\.5 +\S+ +-?0\.000 +(\S+)[\s\S]*wall +0\.5 +\S+ +-?0\.000 +(\S+)", 0.5),
-    "cube_toss.py": (["--points", "3"], [], r"tsit5 +1e-03 +\S+ +(\S+)[\s\S]*tsit5 +1e-10 +\S+ +(\S+)", 1e-3),
+    "contact_force.py": (["--points", "201"], [], r"default +\S+ +(\S+)[\s\S]*hard, 0 at touch +\S+ +(\S+)", 1e-2),
+    "bouncing_ball.py": (
+        ["--points", "5"],
+        [],
+        r"1e\+04 +0\.001 +\S+ +\S+ +(\S+)[\s\S]*1e\+04 +1e-10 +\S+ +\S+ +(\S+)",
+        1e-2,
+    ),
+    "cube_toss.py": (["--points", "3"], [], rf"tolerance 0.001 {VALUE}[\s\S]*tolerance 1e-10 {VALUE}", 1e-3),
+    "tossed_shapes.py": (["--points", "5"], [], rf"box\n.*\n +steps of 0.002 s {SLOPE}[\s\S]*1e-06 {SLOPE}", 0.1),
+    "box_slope.py": (["--points", "5"], [], rf"steps of 0.002 s {SLOPE}[\s\S]*tolerance 1e-08 {SLOPE}", 0.1),
+    "billiard_sweep.py": (["--points", "9"], [], rf"misses[\s\S]*?1e-06 {SLOPE}[\s\S]*at most 0.002 s {SLOPE}", 0.5),
+    "work_precision.py": (
+        ["pendulum", "--points", "2"],
+        [],
+        rf"MuJoCo's euler {SLOPE}[\s\S]*dopri8 {SLOPE} +\S+ +chosen +1e-10",
+        1e-4,
+    ),
     "cube_identify.py": (
         ["--tosses", "20", "--iterations", "60", "--starts", "0.12"],
         [],
@@ -41,7 +59,7 @@ WITHOUT_PICTURE = {"gradient_in_ten_lines.py", "cfd_wall.py", "contact_gradients
 
 
 def test_every_example_has_a_case() -> None:
-    elsewhere = {"own_client.py"}  # test_own_client.py runs it against a daemon
+    elsewhere = {"own_client.py", "hard_contacts.py"}  # test_own_client.py runs the one, others share the other
     assert {x.name for x in FOLDER.glob("*.py")} - elsewhere == set(CASES)
 
 
@@ -73,6 +91,20 @@ def test_example(name: str, tmp_path: pathlib.Path) -> None:
         assert numbers[1] < part * numbers[0], run.stdout
     if name not in WITHOUT_PICTURE:
         assert "<svg" in picture.read_text()
+
+
+@pytest.mark.parametrize("name", ["contact_force.py", "tossed_shapes.py"])
+def test_examples_on_hard_contacts_speak_to_machines(name: str, tmp_path: pathlib.Path) -> None:
+    run = subprocess.run(
+        [sys.executable, str(FOLDER / name), "--points", "2", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    tables = json.loads(run.stdout)
+    assert all(isinstance(row["name"], str) for rows in tables.values() for row in rows)
 
 
 def test_the_notebook_runs(tmp_path: pathlib.Path) -> None:
