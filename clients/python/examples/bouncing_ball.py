@@ -5,10 +5,13 @@ so the slope of its place is -1 whatever the contact's stiffness. Three contacts
 
     ideal    the velocity turns round at the first step below the plane: a few lines here, differentiated by hand
     spring   MuJoCo's contact, by steps of one size
-    chosen   the same, by steps that keep to a tolerance
+    chosen   the same, by steps that keep to a tolerance, and end where the contact begins or ends, or do not (`events`)
 
     python bouncing_ball.py --picture bouncing_ball.svg
 """
+
+from itertools import product
+from typing import Any
 
 import numpy as np
 from hard_contacts import Array, Curve, Motion, draw, drawing, last, parser, progress, show
@@ -19,7 +22,7 @@ SECONDS, SPEED, TARGET = 2.0, -1.0, 1.0  # of motion; at the start [m/s]; where 
 STEPS = (1e-2, 1e-3, 1e-4)  # [s]
 FINE = (2e-2, 1e-2, 5e-3, 2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5)
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
-DRAWN = (1e-5, 1e-7)  # tolerances
+DRAWN = 1e-5  # tolerance
 STIFFNESS = (1e3, 1e4, 1e5, 1e6)  # [1/s^2]
 
 
@@ -61,16 +64,22 @@ def slopes(heights: Array) -> dict[str, list[dict[str, float]]]:
     return found
 
 
-def impedances(heights: Array) -> list[dict[str, float]]:
+def impedances(heights: Array) -> list[dict[str, Any]]:
     """Return errors of the slope with a damped contact, by its impedance at touch: from it the force jumps."""
     found = []
     for impedance in (0.0, 0.01, 0.1, 0.9):
         motion = bounce(1e4, 40.0, impedance)
         exact = motion.exact(heights)
-        for tolerance in (1e-4, 1e-6, 1e-8, 1e-10):
-            errors = motion.chosen(heights, tolerance).errors(exact)
+        for tolerance, events in product((1e-4, 1e-6, 1e-8), (True, False)):
+            errors = motion.chosen(heights, tolerance, events=events).errors(exact)
             found.append(
-                {"impedance": impedance, "tolerance": tolerance, "slope": float(np.median(exact.slopes)), **errors}
+                {
+                    "impedance": impedance,
+                    "tolerance": tolerance,
+                    "events": "yes" if events else "no",
+                    "slope": float(np.median(exact.slopes)),
+                    **errors,
+                }
             )
         progress(f"impedance {impedance:g}")
     return found
@@ -87,7 +96,7 @@ def plot(heights: Array, table: dict[str, list[dict[str, float]]], picture: str)
     columns = [
         ("ideal contact", [ideal(heights, x) for x in STEPS], rigid),
         ("spring, steps of one size", [motion.steps(heights, x) for x in STEPS], exact),
-        ("spring, chosen steps", [motion.chosen(heights, x) for x in DRAWN], exact),
+        ("spring, chosen steps", [motion.chosen(heights, DRAWN, events=x) for x in (True, False)], exact),
     ]
     with drawing(picture, 2, 4, (10, 4.4)) as axes:
         for column, (title, curves, best) in enumerate(columns):
@@ -103,7 +112,7 @@ def plot(heights: Array, table: dict[str, list[dict[str, float]]], picture: str)
                 sizes, errors = [x["size"] for x in own], [x["slope_90%"] for x in own]
                 axis.loglog(sizes, errors, marker="o", ms=3, label=f"{stiffness:.0e}", **style)
             axis.set(title=f"error of the slope, {name}", xlabel="step [s]" if name == "steps" else "tolerance")
-        axes[0, 3].legend(title="stiffness [1/s$^2$]")
+        axes[1, 3].legend(loc="lower right", title="stiffness [1/s$^2$]")
 
 
 def main() -> None:

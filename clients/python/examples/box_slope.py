@@ -6,6 +6,7 @@ free: what changes are the rows of friction, which begin to hold. A rigid box go
     python box_slope.py --picture box_slope.svg
 """
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,13 +54,12 @@ def by_friction(motion: Motion, speed: float) -> list[dict[str, Any]]:
     eps = 1e-5
     exact = (place(FRICTION + eps) - place(FRICTION - eps)) / (2 * eps)
     found = []
-    for tolerance in TOLERANCES:
-        run = sinew.integrate(parameters.model(), state, [SECONDS], rtol=tolerance, atol=tolerance)
+    for events, tolerance in product((True, False), TOLERANCES):
+        run = sinew.integrate(parameters.model(), state, [SECONDS], rtol=tolerance, atol=tolerance, events=events)
         slope = sinew.integrate_vjp(run, qpos=bar, parameters=parameters.tangents()).parameters
         assert slope is not None
-        found.append(
-            {"name": f"tolerance {tolerance:g}", "slope": float(slope[0]), "error": abs(float(slope[0]) - exact)}
-        )
+        name, value = f"tolerance {tolerance:g}{'' if events else ', no events'}", float(slope[0])
+        found.append({"name": name, "slope": value, "error": abs(value - exact)})
     return found
 
 
@@ -73,12 +73,15 @@ def main() -> None:
     for tolerance in TOLERANCES:
         chosen.append(motion.chosen(speeds, tolerance))
         progress(chosen[-1].name)
+    plain = [motion.chosen(speeds, x, events=False) for x in TOLERANCES]
+    progress("no events")
     body = rigid(motion, speeds)
-    tables = {"by the speed": [x.row(exact) for x in (*fixed, *chosen, body)], "by friction": by_friction(motion, 1.0)}
-    show(tables, arguments.json)
+    rows = [x.row(exact) for x in (*fixed, *chosen, *plain, body)]
+    show({"by the speed": rows, "by friction, at 1 m/s": by_friction(motion, 1.0)}, arguments.json)
     if arguments.picture:
-        with drawing(arguments.picture, 2, 2, (7, 4.6)) as axes:
-            for column, (title, curves) in enumerate((("steps of one size", [*fixed, body]), ("chosen steps", chosen))):
+        columns = {"steps of one size": [*fixed, body], "chosen steps": chosen, "chosen steps, no events": plain}
+        with drawing(arguments.picture, 2, len(columns), (10, 4.4)) as axes:
+            for column, (title, curves) in enumerate(columns.items()):
                 draw(axes[:, column], speeds, curves, exact, 2)
                 axes[0, column].set_title(title)
                 axes[1, column].set_xlabel("speed of the push [m/s]")

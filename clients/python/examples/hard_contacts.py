@@ -142,6 +142,7 @@ class Motion:
     def chosen(self, numbers: Array, tolerance: float, **options: Any) -> Curve:
         """Return values and slopes by steps that keep to a tolerance."""
         bound = f", at most {options['largest_step']:g} s" if "largest_step" in options else ""
+        bound += "" if options.get("events", True) else ", no events"
         return self.curve(f"tolerance {tolerance:g}{bound}", numbers, rtol=tolerance, atol=tolerance, **options)
 
     def exact(self, numbers: Array, eps: float = 1e-4, tolerance: float = TIGHT, **options: Any) -> Curve:
@@ -195,7 +196,7 @@ def drawing(picture: str, rows: int, columns: int, size: tuple[float, float]) ->
     if picture.endswith(".png"):
         from PIL import Image
 
-        Image.open(picture).convert("RGB").quantize(128, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
+        Image.open(picture).convert("RGB").quantize(64, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
             picture, optimize=True
         )
 

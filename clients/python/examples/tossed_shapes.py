@@ -1,7 +1,7 @@
 """Five shapes fall onto a plane: how far each is thrown, by the velocity of its fall, and what steps make of the slope.
 
 Figures 5 and S5 of A. Paulus et al., 2025 (arXiv 2506.14186): contacts as hard as those of `cube_toss.py`, steps of 2
-ms beside steps that keep to a tolerance and central differences.
+ms beside steps that keep to a tolerance, with events and without, and central differences.
 
     python tossed_shapes.py --picture tossed_shapes.svg
 """
@@ -34,19 +34,20 @@ def toss(shape: str, size: str) -> Motion:
 
 
 def main() -> None:
-    arguments = parser(__doc__, 101).parse_args()
+    arguments = parser(__doc__, 61).parse_args()
     falls = np.linspace(-2.4, -1.6, arguments.points)
     found: dict[str, tuple[list[Curve], Curve]] = {}
     for shape, size in SHAPES.items():
         motion = toss(shape, size)
-        found[shape] = [motion.steps(falls, STEP), motion.chosen(falls, TOLERANCE)], motion.exact(falls)
+        chosen = [motion.chosen(falls, TOLERANCE, events=x) for x in (True, False)]
+        found[shape] = [motion.steps(falls, STEP), *chosen], motion.exact(falls)
         progress(shape)
     tables = {shape: [x.row(exact) for x in curves] for shape, (curves, exact) in found.items()}
     show(tables, arguments.json)
     if arguments.picture:
-        with drawing(arguments.picture, 3, len(SHAPES), (11, 5.2)) as axes:
+        with drawing(arguments.picture, 3, len(SHAPES), (10, 4.8)) as axes:
             for column, (shape, (curves, exact)) in zip(axes.T, found.items(), strict=True):
-                draw(column[:2], falls, curves, exact)
+                draw(column[:2], falls, curves[:2], exact)
                 draw((column[0], column[2]), falls, curves[1:], exact, 2)
                 column[0].set_title(shape)
                 column[2].set_xlabel("velocity of the fall [m/s]")
@@ -55,6 +56,7 @@ def main() -> None:
             ):
                 axis.set_ylabel(text)
             axes[1, 0].legend()
+            axes[2, 1].legend()
 
 
 if __name__ == "__main__":

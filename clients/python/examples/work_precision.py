@@ -46,10 +46,10 @@ def measure(motion: Motion, numbers: Array) -> list[dict[str, Any]]:
         for step in STEPS:
             add(method, "one size", step, motion.curve(method, numbers, method=method, fixed_step=step))
         progress(f"{method}, steps of one size")
-    for method in METHODS:
+    for method, events in [*((x, True) for x in METHODS), ("tsit5", False)]:
         for tolerance in TOLERANCES:
-            curve = motion.chosen(numbers, tolerance, method=method)
-            add(method, "chosen", tolerance, curve)
+            curve = motion.chosen(numbers, tolerance, method=method, events=events)
+            add(method, "chosen" if events else "no events", tolerance, curve)
             if curve.evaluations > MOST:
                 break
         progress(f"{method}, chosen steps")
@@ -64,10 +64,10 @@ def plot(rows: list[dict[str, Any]], picture: str) -> None:
     with drawing(picture, 2, 2, (8, 5.6)) as axes:
         for (name, kind), style in zip(groups, lines(len(groups)), strict=True):
             own = [x for x in rows if (x["name"], x["steps"]) == (name, kind)]
-            marker = {"marker": "o" if kind == "chosen" else "x", "ms": 3, "lw": 0.9, **style}
+            marker = {"marker": "x" if kind == "one size" else "o", "ms": 3, "lw": 0.9, **style}
             for line, error in zip(axes, ("value_median", "slope_median"), strict=True):
                 for axis, cost in zip(line, ("evaluations", "ms"), strict=True):
-                    label = name if kind == "chosen" else f"{name}, one size"
+                    label = name if kind == "chosen" else f"{name}, {kind}"
                     axis.loglog([x[cost] for x in own], [x[error] for x in own], label=label, **marker)
         for axis, text in zip(axes[1], ("evaluations", "time of value and slope [ms]"), strict=True):
             axis.set_xlabel(text)
