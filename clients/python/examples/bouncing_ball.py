@@ -50,7 +50,7 @@ def ideal(heights: Array, step: float) -> Curve:
 
 def slopes(heights: Array) -> dict[str, list[dict[str, float]]]:
     """Return the median and the error of place and slope, by stiffness, step and tolerance."""
-    found: dict[str, list[dict[str, float]]] = {"steps": [], "chosen": []}
+    found: dict[str, list[dict[str, float]]] = {"steps": [], "chosen": [], "chosen, no events": []}
     for stiffness in STIFFNESS:
         motion = bounce(stiffness)
         exact = Curve("exact", motion.exact(heights).values, -np.ones_like(heights))
@@ -58,8 +58,9 @@ def slopes(heights: Array) -> dict[str, list[dict[str, float]]]:
             errors = motion.steps(heights, step).errors(exact)
             found["steps"].append({"stiffness": stiffness, "size": step, **errors})
         for tolerance in TOLERANCES:
-            errors = motion.chosen(heights, tolerance).errors(exact)
-            found["chosen"].append({"stiffness": stiffness, "size": tolerance, **errors})
+            for name, events in (("chosen", True), ("chosen, no events", False)):
+                errors = motion.chosen(heights, tolerance, events=events).errors(exact)
+                found[name].append({"stiffness": stiffness, "size": tolerance, **errors})
         progress(f"stiffness {stiffness:g}")
     return found
 
@@ -106,9 +107,9 @@ def plot(heights: Array, table: dict[str, list[dict[str, float]]], picture: str)
             axes[0, column].legend(loc="upper center")
         axes[0, 0].set_ylabel("distance from the target [m]")
         axes[1, 0].set_ylabel("its slope")
-        for axis, (name, rows) in zip(axes[:, 3], table.items(), strict=True):
+        for axis, name in zip(axes[:, 3], ("steps", "chosen"), strict=True):
             for stiffness, style in zip(STIFFNESS, lines(len(STIFFNESS)), strict=True):
-                own = [x for x in rows if x["stiffness"] == stiffness]
+                own = [x for x in table[name] if x["stiffness"] == stiffness]
                 sizes, errors = [x["size"] for x in own], [x["slope_90%"] for x in own]
                 axis.loglog(sizes, errors, marker="o", ms=3, label=f"{stiffness:.0e}", **style)
             axis.set(title=f"error of the slope, {name}", xlabel="step [s]" if name == "steps" else "tolerance")

@@ -30,8 +30,8 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "bouncing_ball.py": (
         ["--points", "5"],
         [],
-        r"1e\+04 +0\.001 +\S+ +\S+ +(\S+)[\s\S]*1e\+04 +1e-10 +\S+ +\S+ +(\S+)",
-        1e-2,
+        r"1e\+04 +0\.001 +\S+ +\S+ +(\S+)[\s\S]*?\nchosen\n[\s\S]*?1e\+04 +1e-10 +\S+ +\S+ +(\S+)",
+        1e-6,
     ),
     "cube_toss.py": (["--points", "3"], [], rf"tolerance 0.001 {VALUE}[\s\S]*tolerance 1e-10 {VALUE}", 1e-3),
     "tossed_shapes.py": (["--points", "5"], [], rf"box\n.*\n +steps of 0.002 s {SLOPE}[\s\S]*1e-06 {SLOPE}", 0.1),
