@@ -145,7 +145,8 @@ typedef struct Trial {
   Asked first, second;              // of each plan; of an evaluation: first
   sn_real made[HORIZON_MOST * NU];  // controls of the first plan
   SnPlan plan;                      // the second one, without its arrays
-  int patience;                     // plans in a row whose cost did not fall, when a plan said so first
+  bool wait;                        // makes plans until one says that the cost does not fall; set before
+  int patience;                     // plans in a row whose cost did not fall when one said so
 } Trial;
 
 static int knots_of(int nstep, int spacing) { return (nstep - 1) / spacing + 1; }
@@ -404,12 +405,12 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
   SnPlanner *p = sn_planner_create(&def, &err);
   if (!p) fail_msg("%s", err.text);
   if (before) change(p, s, def.seed);
-  *t = (Trial){.kind = kind};
+  *t = (Trial){.kind = kind, .wait = t->wait};
   if (kind == EVALUATION)
     evaluate_once(p, t);
   else
     plan_twice(p, t);
-  if (kind == SAMPLING) plan_in_vain(p, t);
+  if (kind == SAMPLING && t->wait) plan_in_vain(p, t);
   sn_planner_free(p);
   sn_backend_free(cpu);
   sn_pool_free(pool);
@@ -453,6 +454,7 @@ static void all_at_once(void **state) {
   for (int k = 0; k < KINDS; ++k) {
     const int kind = 1 << k;
     const SnSettings s = own_values(kind);
+    t.wait = true;
     try_settings(kind, &s, NULL, &t);
     for (int i = 0; i < ROWS; ++i)
       if (rows[i].see && (rows[i].kinds & kind))
@@ -480,6 +482,7 @@ static void expect_others(const Row *row, int kind, const SnSettings *s, const S
 // while the planner lives.
 static void try_value(const Row *row, double value) {
   static Trial t;
+  t.wait = row->see == see_patience;
   for (int k = 0; k < KINDS; ++k) {
     const int kind = 1 << k;
     if (!(row->kinds & kind)) continue;
