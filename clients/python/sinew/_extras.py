@@ -12,7 +12,9 @@ _EXTRAS = {
     "view": ("mujoco", "viser", "mjviser", "fast_simplification"),
     "record": ("foxglove_schemas_protobuf", "mcap", "mujoco", "tqdm"),
     "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm", "yaml"),
+    "identify": ("matplotlib", "mujoco", "scipy", "tqdm", "yaml"),
     "ray": ("ray",),
+    "cmaes": ("cmaes",),
 }
 
 

@@ -18,15 +18,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from sinew import least_squares
 from sinew._arrays import Doubles
+from sinew._cma import cma
+from sinew._journal import Journal
+from sinew._moved import Moved, Ways
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError
 from sinew.model import Model
 from sinew.parameters import Parameters
-from sinew.rollout import rollout, rollout_vjp
 
-__all__ = ["Identification", "Motion", "PoseLoss", "Segments", "StateLoss", "identify"]
+__all__ = ["Identification", "Motion", "PoseLoss", "Segments", "StateLoss", "identify", "predict"]
 
-Optimizer = Literal["adam", "lbfgs", "lm"]
+Optimizer = Literal["adam", "lbfgs", "lm", "cmaes"]
 
 
 # ---- what was recorded ----
@@ -48,6 +50,8 @@ class Motion:
         Times [s], to be checked for gaps.
     name : str
         What errors call it.
+    act : array_like, (T, na), optional
+        Activations. Default: zero at the begin of each segment.
 
     Raises
     ------
@@ -60,12 +64,15 @@ class Motion:
     ctrl: ArrayLike | None = None
     time: ArrayLike | None = None
     name: str = "motion"
+    act: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         self.qpos, self.qvel = np.asarray(self.qpos, float), np.asarray(self.qvel, float)
         arrays: dict[str, Any] = {"qpos": self.qpos, "qvel": self.qvel}
         if self.ctrl is not None:
             arrays["ctrl"] = self.ctrl = np.asarray(self.ctrl, float)
+        if self.act is not None:
+            arrays["act"] = self.act = np.asarray(self.act, float)
         for what, array in arrays.items():
             if array.ndim != 2 or len(array) != len(self.qpos):
                 raise ArgumentError(f"{self.name}: {what} has shape {array.shape}, expected {len(self.qpos)} rows")
@@ -86,6 +93,14 @@ class Motion:
             )
 
 
+def _given(motions: Sequence[Motion]) -> list[str]:
+    """Return which of controls and activations the motions have."""
+    for name, what in (("ctrl", "controls"), ("act", "activations")):
+        if len({getattr(motion, name) is None for motion in motions}) > 1:
+            raise ArgumentError(f"motions: some have {what} and some have none")
+    return [name for name in ("ctrl", "act") if motions and getattr(motions[0], name) is not None]
+
+
 @dataclass(frozen=True)
 class Segments:
     """Segments of motions: N initial states, and K states that follow each.
@@ -96,11 +111,17 @@ class Segments:
         Recorded states.
     ctrl : ndarray, (N, K, nu), or None
         Controls between them.
+    length : ndarray of int, (N,), or None
+        How many states follow in each, the rest is not looked at. None: K.
+    act : ndarray, (N, na), or None
+        Activations that they begin with.
     """
 
     qpos: Doubles
     qvel: Doubles
     ctrl: Doubles | None
+    length: NDArray[np.intp] | None = None
+    act: Doubles | None = None
 
     @classmethod
     def of(cls, motions: Sequence[Motion], steps: int, stride: int = 1) -> Segments:
@@ -113,27 +134,66 @@ class Segments:
         """
         if steps < 1 or stride < 1:
             raise ArgumentError(f"steps, stride: {steps}, {stride}, allowed are 1 and more")
-        cuts: dict[str, list[NDArray[Any]]] = {"qpos": [], "qvel": [], "ctrl": []}
+        some = _given(motions)
+        cuts: dict[str, list[NDArray[Any]]] = {name: [] for name in ("qpos", "qvel", *some)}
         for motion in motions:
             starts = np.arange(0, len(np.asarray(motion.qpos)) - steps, stride)
             rows = starts[:, None] + np.arange(steps + 1)
             cuts["qpos"].append(np.asarray(motion.qpos)[rows])
             cuts["qvel"].append(np.asarray(motion.qvel)[rows])
-            if motion.ctrl is not None:
+            if "ctrl" in some:
                 cuts["ctrl"].append(np.asarray(motion.ctrl)[rows[:, :-1]])
-        if cuts["ctrl"] and len(cuts["ctrl"]) != len(motions):
-            raise ArgumentError("motions: some have controls and some have none")
+            if "act" in some:
+                cuts["act"].append(np.asarray(motion.act)[starts])
         if not motions or sum(map(len, cuts["qpos"])) == 0:
             raise ArgumentError(f"motions: none has {steps + 1} rows")
-        ctrl = np.concatenate(cuts["ctrl"]) if cuts["ctrl"] else None
-        return cls(np.concatenate(cuts["qpos"]), np.concatenate(cuts["qvel"]), ctrl)
+        joined = {name: np.concatenate(parts) for name, parts in cuts.items()}
+        return cls(joined["qpos"], joined["qvel"], joined.get("ctrl"), None, joined.get("act"))
+
+    @classmethod
+    def whole(cls, motions: Sequence[Motion]) -> Segments:
+        """Take each motion as one segment. All become as long as the longest by its last row.
+
+        Raises
+        ------
+        ArgumentError
+            A motion has one row, or some have controls and others not.
+        """
+        rows = np.array([len(np.asarray(motion.qpos)) for motion in motions])
+        if not len(rows) or rows.min() < 2:
+            raise ArgumentError("motions: there is none, or one has a single row")
+        some = _given(motions)
+        at = [np.minimum(np.arange(rows.max()), n - 1) for n in rows]
+        qpos = np.array([np.asarray(motion.qpos)[k] for motion, k in zip(motions, at, strict=True)])
+        qvel = np.array([np.asarray(motion.qvel)[k] for motion, k in zip(motions, at, strict=True)])
+        ctrl = act = None
+        if "ctrl" in some:
+            ctrl = np.array([np.asarray(motion.ctrl)[k[:-1]] for motion, k in zip(motions, at, strict=True)])
+        if "act" in some:
+            act = np.array([np.asarray(motion.act)[0] for motion in motions])
+        return cls(qpos, qvel, ctrl, rows - 1, act)
 
     def __len__(self) -> int:
         return len(self.qpos)
 
     def take(self, rows: NDArray[np.intp] | slice) -> Segments:
         """Return some of them."""
-        return Segments(self.qpos[rows], self.qvel[rows], None if self.ctrl is None else self.ctrl[rows])
+        ctrl = None if self.ctrl is None else self.ctrl[rows]
+        length = None if self.length is None else self.length[rows]
+        act = None if self.act is None else self.act[rows]
+        return Segments(self.qpos[rows], self.qvel[rows], ctrl, length, act)
+
+    @property
+    def looked(self) -> NDArray[np.bool_]:
+        """Which of the states that follow are looked at, (N, K)."""
+        count = self.qpos.shape[1] - 1
+        return np.ones((len(self), count), bool) if self.length is None else np.arange(count) < self.length[:, None]
+
+    @property
+    def first(self) -> dict[str, Doubles]:
+        """The states that they begin with."""
+        first = {"qpos": self.qpos[:, 0], "qvel": self.qvel[:, 0]}
+        return first if self.act is None else first | {"act": self.act}
 
 
 # ---- losses ----
@@ -329,49 +389,48 @@ class Identification:
 class _Problem:
     """The loss of segments as a function of the values."""
 
-    def __init__(
-        self, parameters: Parameters, segments: Segments, loss: Loss, substeps: int, cfd: CFD | None, threads: int
-    ) -> None:
+    def __init__(self, parameters: Parameters, segments: Segments, loss: Loss, ways: Ways, journal: Journal) -> None:
         self.parameters, self.segments, self.loss = parameters, segments, loss
-        self.options: dict[str, Any] = {"cfd": cfd, "threads": threads}
-        self.substeps = substeps
+        self.ways, self.journal = ways, journal
 
-    def states(self, model: Model, segments: Segments, gradients: bool) -> Any:
-        steps = self.substeps * (segments.qpos.shape[1] - 1)
-        ctrl = None if segments.ctrl is None else np.repeat(segments.ctrl, self.substeps, axis=1)
-        state = {"qpos": segments.qpos[:, 0], "qvel": segments.qvel[:, 0]}
-        options = self.options | ({} if gradients else {"cfd": None})
-        return rollout(model, state, ctrl, nstep=steps, gradients=gradients, outputs=["qpos", "qvel"], **options)
+    def compared(self, model: Model, segments: Segments, moved: Moved) -> tuple[Doubles, Doubles, Doubles]:
+        """Return the loss of each segment and its derivatives by its states. Where these are bad they are numbers."""
+        looked = moved.good[:, None] & segments.looked
+        scale = looked.shape[1] / np.sum(segments.looked, axis=1)
+        qpos = np.where(looked[..., None], moved.qpos, segments.qpos[:, 1:])
+        qvel = np.where(looked[..., None], moved.qvel, segments.qvel[:, 1:])
+        loss, by_qpos, by_qvel = self.loss(model, qpos, qvel, segments)
+        share = (scale[:, None] * looked)[..., None]
+        return scale * loss, share * by_qpos, share * by_qvel
 
     def losses(self, values: Doubles, segments: Segments) -> Doubles:
-        """Return the loss of each segment, (N,)."""
+        """Return the loss of each segment, (N,); NaN: it diverges."""
         model = self.parameters.model(values)
-        made = self.states(model, segments, False)
-        now = slice(self.substeps, None, self.substeps)
-        return self.loss(model, made.qpos[:, now], made.qvel[:, now], segments)[0]
+        moved = self.ways.moved(model, segments, gradients=False)
+        return np.where(moved.good, self.compared(model, segments, moved)[0], np.nan)
 
     def value(self, values: Doubles, segments: Segments | None = None) -> float:
-        return float(np.mean(self.losses(values, self.segments if segments is None else segments)))
+        asked = self.segments if segments is None else segments
+        return float(self.journal.ask("value", values, lambda: float(np.mean(self.losses(values, asked)))))
 
     def slope(self, values: Doubles, segments: Segments) -> tuple[float, Doubles]:
         """Return the mean loss and its derivatives by the values. A segment that diverges counts nothing."""
-        model, tangents = self.parameters.model(values), self.parameters.tangents(values)
-        now = slice(self.substeps, None, self.substeps)
-        with self.states(model, segments, True) as made:
-            good = made.status == 0
-            if not np.any(good):
+
+        def evaluate() -> list[Any]:
+            model = self.parameters.model(values)
+            moved = self.ways.moved(model, segments, gradients=True)
+            if not np.any(moved.good):
                 raise ArgumentError(f"all {len(segments)} segments diverge at {values}")
-            qpos, qvel = (np.where(good[:, None, None], x[:, now], 1.0) for x in (made.qpos, made.qvel))
-            loss, by_qpos, by_qvel = self.loss(model, qpos, qvel, segments)
-            bars = np.zeros_like(made.qpos), np.zeros_like(made.qvel)
-            bars[0][:, now], bars[1][:, now] = by_qpos, by_qvel
-            found = rollout_vjp(made, qpos=bars[0], qvel=bars[1], parameters=tangents).parameters
-        assert found is not None
-        return float(np.mean(loss[good])), np.sum(found[good], axis=0) / np.count_nonzero(good)
+            loss, by_qpos, by_qvel = self.compared(model, segments, moved)
+            found = moved.back(by_qpos, by_qvel, self.parameters.tangents(values))[moved.good]
+            return [float(np.mean(loss[moved.good])), np.mean(found, axis=0).tolist()]
+
+        loss, by_value = self.journal.ask("slope", values, evaluate)
+        return loss, np.array(by_value)
 
     def standard_errors(self, values: Doubles) -> Doubles:
         """Return standard errors: of residuals where the loss has them, else from differences of the losses' roots."""
-        if isinstance(self.loss, StateLoss):
+        if isinstance(self.loss, StateLoss) and self.ways.integrator is None:
             return least_squares.standard_errors(self, values)
         steps = 1e-4 * np.maximum(np.abs(values), 1e-3)
         ends = [
@@ -387,20 +446,22 @@ class _Problem:
 
 
 Callback = Callable[[Mapping[str, Any]], None]
+_OPTIMIZERS = ("adam", "lbfgs", "lm", "cmaes")
 
 
 def _adam(
     problem: _Problem, start: Doubles, iterations: int, rate: float, betas: tuple[float, float], batch: int,
     rng: np.random.Generator, note: Callback,
 ) -> None:  # fmt: skip
-    """Turn the free numbers by Adam (D. Kingma, J. Ba 2015), in units of their first sizes.
+    """Turn the free numbers by Adam (D. Kingma, J. Ba 2015), in units of their first sizes, of logarithms at least 1.
 
     A slope counts as none that changes the loss by less than a ten thousandth of its first value over such a unit.
     """
     parameters, segments = problem.parameters, problem.segments
     free = parameters.to_free(start)
     first, second = np.zeros_like(free), np.zeros_like(free)
-    scale, flat = np.maximum(np.abs(free), 1e-3), 0.0
+    least = [1e-3 if parameters[name].transform == "none" else 1.0 for name in parameters.names]
+    scale, flat = np.maximum(np.abs(free), least), 0.0
     for k in range(1, iterations + 1):
         rows = rng.permutation(len(segments))[:batch] if batch < len(segments) else slice(None)
         values = parameters.to_values(free)
@@ -428,19 +489,20 @@ def _adam(
 
 
 def _lbfgs(problem: _Problem, start: Doubles, iterations: int, note: Callback) -> None:
-    """Turn the free numbers by SciPy's L-BFGS-B, on all segments."""
+    """Turn the free numbers by SciPy's L-BFGS-B, on all segments. The loss counts in units of its first value."""
     from scipy.optimize import minimize
 
     parameters = problem.parameters
+    losses: list[float] = []
 
     def value(free: Doubles) -> tuple[float, Doubles]:
         values = parameters.to_values(free)
         loss, by_value = problem.slope(values, problem.segments)
-        note({"iteration": value.count, "loss": loss, "values": values.tolist()})  # type: ignore[attr-defined]
-        value.count += 1  # type: ignore[attr-defined]
-        return loss, by_value * parameters.slopes(free)
+        note({"iteration": len(losses), "loss": loss, "values": values.tolist()})
+        losses.append(loss)
+        unit = losses[0] or 1.0
+        return loss / unit, by_value * parameters.slopes(free) / unit
 
-    value.count = 0  # type: ignore[attr-defined]
     bounds = [
         p.bounds if p.transform == "none" and p.bounds else (None, None)
         for p in (parameters[n] for n in parameters.names)
@@ -448,6 +510,26 @@ def _lbfgs(problem: _Problem, start: Doubles, iterations: int, note: Callback) -
     minimize(
         value, parameters.to_free(start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
     )
+
+
+def predict(
+    model: Model, segments: Segments, *, substeps: int = 1, integrator: Mapping[str, Any] | None = None,
+    threads: int = 0,
+) -> tuple[Doubles, Doubles]:  # fmt: skip
+    """Return qpos and qvel, (N, K, .), to which a model moves from where segments begin; NaN where it diverges.
+
+    Parameters
+    ----------
+    model : Model
+        The model.
+    segments : Segments
+        What was recorded.
+    substeps, integrator, threads
+        As those of `identify`.
+    """
+    made = Ways(substeps, integrator, None, threads).moved(model, segments, gradients=False)
+    qpos, qvel = (np.where(made.good[:, None, None], x, np.nan) for x in (made.qpos, made.qvel))
+    return qpos, qvel
 
 
 def identify(
@@ -464,12 +546,15 @@ def identify(
     betas: tuple[float, float] = (0.5, 0.9),
     batch: int = 256,
     start: ArrayLike | None = None,
+    starts: int = 1,
     held_out: float = 0.0,
     cfd: CFD | None = None,
+    integrator: Mapping[str, Any] | None = None,
     uncertainty: bool = False,
     threads: int = 0,
     seed: int = 0,
     progress: Callback | None = None,
+    journal: str | os.PathLike[str] | None = None,
 ) -> Identification:
     """Identify parameters of a model from recorded motions.
 
@@ -485,19 +570,25 @@ def identify(
         Steps of the model from one recorded state to the next.
     loss : StateLoss or PoseLoss, optional
         Default: `StateLoss`.
-    optimizer : {"adam", "lbfgs", "lm"}
+    optimizer : {"adam", "lbfgs", "lm", "cmaes"}
         Adam on random batches of segments; on all of them SciPy's L-BFGS-B, or Levenberg and Marquardt's method on
-        exact Jacobians, for a `StateLoss`.
+        exact Jacobians, for a `StateLoss` and steps of the model; for comparison CMA-ES on random batches, without
+        gradients, by the package cmaes.
     iterations : int
         Iterations of it.
     rate, betas, batch : float, (float, float), int
         Of Adam: the rate, a share of each number's first size; decay of its moments; segments of an iteration.
     start : array_like, (P,), optional
         First values. Default: those of ``parameters``.
+    starts : int
+        How many starts there are: that one, and others at random between the bounds. The best end counts.
     held_out : float
         Share of the segments that are only looked at in the end, the last ones.
     cfd : CFD, optional
         Contacts from distance, in derivatives alone.
+    integrator : mapping, optional
+        Settings of `integrate` by which segments are moved with chosen steps, ``{"rtol": 1e-4, "atol": 1e-4}``, say.
+        None: by steps of the model.
     uncertainty : bool
         Compute standard errors.
     threads : int
@@ -505,7 +596,9 @@ def identify(
     seed : int
         Of the batches.
     progress : callable, optional
-        Called with iteration, loss and values after each evaluation.
+        Called with start, iteration, loss and values after each evaluation.
+    journal : path, optional
+        A file of all evaluations. The same call on what is left of one that was interrupted goes on from there.
 
     Returns
     -------
@@ -517,39 +610,57 @@ def identify(
     ArgumentError
         Bad numbers, or no segment that does not diverge.
     """
-    if optimizer not in ("adam", "lbfgs", "lm"):
-        raise ArgumentError(f"optimizer: {optimizer!r}, allowed are adam, lbfgs, lm")
-    if not 0 <= held_out < 1 or iterations < 1 or substeps < 1 or batch < 1 or not rate > 0:
+    if optimizer not in _OPTIMIZERS:
+        raise ArgumentError(f"optimizer: {optimizer!r}, allowed are {', '.join(_OPTIMIZERS)}")
+    if not 0 <= held_out < 1 or min(iterations, substeps, batch, starts) < 1 or not rate > 0:
         raise ArgumentError(
-            f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, rate {rate}: allowed "
-            "are 0 to below 1, and numbers above 0"
+            f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, starts {starts}, rate "
+            f"{rate}: allowed are 0 to below 1, and numbers above 0"
         )
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
     kept = len(segments) - round(held_out * len(segments))
-    problem = _Problem(parameters, segments.take(slice(0, kept)), loss or StateLoss(), substeps, cfd, threads)
+
+    ways = Ways(substeps, integrator, cfd, threads)
+    problem = _Problem(parameters, segments.take(slice(0, kept)), loss or StateLoss(), ways, Journal(journal))
     history: list[dict[str, Any]] = []
-
-    def note(step: Mapping[str, Any]) -> None:
-        history.append(dict(step))
-        if progress is not None:
-            progress(step)
-
+    rng = np.random.default_rng(seed)
     first = parameters.values if start is None else np.asarray(start, float)
-    if optimizer == "adam":
-        _adam(problem, first, iterations, rate, betas, batch, np.random.default_rng(seed), note)
-    elif optimizer == "lm":
-        least_squares.minimize(problem, first, iterations, note)
-    else:
-        _lbfgs(problem, first, iterations, note)
-    tried = [history[-1], *sorted(history, key=lambda x: x["loss"])[:3]]
-    scores = [problem.value(np.array(x["values"])) for x in tried]
-    best = np.array(tried[int(np.nanargmin(scores))]["values"])
+    for k in range(starts):
+        begin = first if k == 0 else parameters.between(rng.uniform(size=len(parameters)))
+
+        def note(step: Mapping[str, Any], k: int = k) -> None:
+            history.append({"start": k} | dict(step))
+            if progress is not None:
+                progress(history[-1])
+
+        if optimizer == "adam":
+            _adam(problem, begin, iterations, rate, betas, batch, rng, note)
+        elif optimizer == "lm":
+            least_squares.minimize(problem, begin, iterations, note)
+        elif optimizer == "lbfgs":
+            _lbfgs(problem, begin, iterations, note)
+        else:
+            cma(problem, begin, iterations, batch, rng, note)
+    best, score = _best(problem, history)
     rest = segments.take(slice(kept, None))
     return Identification(
         parameters.names,
         best,
         problem.standard_errors(best) if uncertainty else np.full(len(best), np.nan),
-        float(np.nanmin(scores)),
+        score,
         problem.value(best, rest) if len(rest) else float("nan"),
         history,
     )
+
+
+def _best(problem: _Problem, history: list[dict[str, Any]]) -> tuple[Doubles, float]:
+    """Return the values with the least loss over all segments, among the last and the best of each start; and it."""
+    tried = []
+    for k in sorted({x["start"] for x in history}):
+        own = [x for x in history if x["start"] == k]
+        tried += [own[-1], *sorted(own, key=lambda x: x["loss"])[:3]]
+    scores = [problem.value(np.array(x["values"])) for x in tried]
+    if np.all(np.isnan(scores)):
+        raise ArgumentError(f"a segment diverges at each of the {len(tried)} best values: {tried[0]['values']} is one")
+    best = int(np.nanargmin(scores))
+    return np.array(tried[best]["values"]), float(scores[best])

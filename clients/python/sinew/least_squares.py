@@ -36,8 +36,9 @@ def residuals(problem: _Problem, values: Doubles, segments: Segments) -> tuple[D
         A loss that is no sum of squares, or all segments diverge.
     """
     loss, model = _state_loss(problem), problem.parameters.model(values)
-    now, nv = slice(problem.substeps, None, problem.substeps), model.nv
-    with problem.states(model, segments, True) as made:
+    ways, nv = problem.ways, model.nv
+    now = slice(ways.substeps, None, ways.substeps)
+    with ways.rolled(model, segments, True) as made:
         found = sensitivity(made, problem.parameters.tangents(values))
     good = found.status == 0
     if not np.any(good):
@@ -46,6 +47,9 @@ def residuals(problem: _Problem, values: Doubles, segments: Segments) -> tuple[D
     change = entry_changes(model, qpos, found.state[:, now, :nv])
     off, slope = loss.residuals(model, qpos, qvel, segments, change, found.state[:, now, nv : 2 * nv])
     off[~good], slope[~good] = _DIVERGED, 0
+    looked = segments.looked
+    weight = np.sqrt(looked * looked.shape[1] / np.sum(looked, axis=1, keepdims=True))[..., None]
+    off, slope = weight * off, weight[..., None] * slope
     share = 1 / np.sqrt(len(segments))
     return share * off.reshape(-1), share * slope.reshape(-1, slope.shape[-1])
 
@@ -57,6 +61,8 @@ def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[
     """
     from scipy.optimize import least_squares
 
+    if problem.ways.integrator is not None:
+        raise ArgumentError("optimizer: lm needs steps of the model, not those of an integrator")
     parameters = problem.parameters
     kept: dict[bytes, tuple[Doubles, Doubles]] = {}
     count = 0

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew._arrays import Doubles
-from sinew.errors import ArgumentError, NotFoundError, UnsupportedError
+from sinew.errors import ArgumentError, FormatError, NotFoundError, UnsupportedError
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
 
@@ -100,6 +100,18 @@ class Parameter:
             low, high = self._limits
             return (high - low) * share * (1 - share)
         return 1.0
+
+    def between(self, share: float) -> float:
+        """Return the value at a share of the way between the bounds, of logarithms where these are turned."""
+        low, high = self._limits
+        return self.clip(low * (high / low) ** share if self.transform == "log" else low + share * (high - low))
+
+    def share(self, value: float) -> float:
+        """Return the share of the way at which a value within the bounds lies."""
+        low, high = self._limits
+        if self.transform == "log":
+            return math.log(value / low) / math.log(high / low)
+        return (value - low) / (high - low)
 
     @property
     def _limits(self) -> tuple[float, float]:
@@ -245,6 +257,8 @@ class Parameters:
 
     Raises
     ------
+    FormatError
+        MuJoCo cannot read the model.
     NotFoundError
         An element or attribute that the model has not; the text lists those that there are.
     UnsupportedError
@@ -259,12 +273,15 @@ class Parameters:
     def __init__(self, source: str | os.PathLike[str] | Any, parameters: Mapping[str, str | Parameter]) -> None:
         import mujoco
 
-        if isinstance(source, mujoco.MjSpec):
-            self._spec = source.copy()
-        elif isinstance(source, str) and source.lstrip().startswith("<"):
-            self._spec = mujoco.MjSpec.from_string(source)
-        else:
-            self._spec = mujoco.MjSpec.from_file(os.fspath(source))
+        try:
+            if isinstance(source, mujoco.MjSpec):
+                self._spec = source.copy()
+            elif isinstance(source, str) and source.lstrip().startswith("<"):
+                self._spec = mujoco.MjSpec.from_string(source)
+            else:
+                self._spec = mujoco.MjSpec.from_file(os.fspath(source))
+        except ValueError as error:
+            raise FormatError(f"MuJoCo cannot read the model: {error}") from None
         self.names = list(parameters)
         self._parameters = [_checked(name, p) for name, p in parameters.items()]
         self._attributes: list[list[_Attribute]] = []
@@ -350,6 +367,22 @@ class Parameters:
         """Return the values of such numbers, (P,), within their bounds."""
         pairs = zip(self._parameters, np.asarray(free, float), strict=True)
         return np.array([p.to_value(float(x)) for p, x in pairs])
+
+    def to_shares(self, values: ArrayLike) -> Doubles:
+        """Return where values lie between their bounds, (P,) of 0 to 1; those of logarithms by their logarithms."""
+        pairs = zip(self._bounded(), self._taken(values), strict=True)
+        return np.array([p.share(float(x)) for p, x in pairs])
+
+    def between(self, shares: ArrayLike) -> Doubles:
+        """Return the values at shares of the way between their bounds, (P,)."""
+        pairs = zip(self._bounded(), np.asarray(shares, float), strict=True)
+        return np.array([p.between(float(x)) for p, x in pairs])
+
+    def _bounded(self) -> list[Parameter]:
+        for name, p in zip(self.names, self._parameters, strict=True):
+            if p.bounds is None:
+                raise ArgumentError(f"{name}: has no bounds, between which values are to be drawn")
+        return self._parameters
 
     def slopes(self, free: ArrayLike) -> Doubles:
         """Return the derivatives of the values by them, (P,)."""

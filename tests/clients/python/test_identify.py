@@ -130,7 +130,7 @@ def test_bad_recordings() -> None:
 def test_bad_settings(cube: str) -> None:
     parameters = Parameters(cube, {"side": "geom.cube.size"})
     segments = Segments.of(tosses(parameters.model(), 1), 4)
-    with pytest.raises(errors.ArgumentError, match="optimizer: 'sgd', allowed are adam, lbfgs, lm"):
+    with pytest.raises(errors.ArgumentError, match="optimizer: 'sgd', allowed are adam, lbfgs, lm, cmaes"):
         identify(parameters, segments, optimizer="sgd")  # type: ignore[arg-type]
     with pytest.raises(errors.ArgumentError, match="rate -1"):
         identify(parameters, segments, rate=-1)
