@@ -18,6 +18,7 @@ _COMMANDS: dict[str, str] = {
     "record": "sinew.record.command_record",
     "replay": "sinew.record.command_replay",
     "export": "sinew.record.command_export",
+    "identify": "sinew.identification.command",
     "plot": "sinew.plot.command",
     "sweep": "sinew.sweep.command",
     "view": "sinew.view.command",

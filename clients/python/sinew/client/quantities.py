@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ModelDescription", "Quantity", "Trajectory"]
+__all__ = ["ModelDescription", "Quantity", "Trajectory", "columns"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,17 @@ class Quantity:
     limited: bool
     min: float
     max: float
+
+
+def columns(vector: str, quantities: Iterable[Quantity]) -> list[str]:
+    """Return a name for each entry of a vector, as `ModelDescription.columns` has them."""
+    names = []
+    for quantity in quantities:
+        for i in range(quantity.size):
+            name = quantity.name or f"{vector}{quantity.address + i}"
+            names.append(f"{name}[{i}]" if quantity.name and quantity.size > 1 else name)
+    seen = {name: names.count(name) for name in names}
+    return [f"{name}[{names[:i].count(name)}]" if seen[name] > 1 else name for i, name in enumerate(names)]
 
 
 @dataclass(frozen=True)
@@ -74,14 +86,7 @@ class ModelDescription:
         vector and the entry stand for it (``"ctrl3"``). Names that an actuator with several controls would
         repeat are numbered.
         """
-        quantities: tuple[Quantity, ...] = getattr(self, vector)
-        names = []
-        for quantity in quantities:
-            for i in range(quantity.size):
-                name = quantity.name or f"{vector}{quantity.address + i}"
-                names.append(f"{name}[{i}]" if quantity.name and quantity.size > 1 else name)
-        seen = {name: names.count(name) for name in names}
-        return [f"{name}[{names[:i].count(name)}]" if seen[name] > 1 else name for i, name in enumerate(names)]
+        return columns(vector, getattr(self, vector))
 
 
 @dataclass(frozen=True, eq=False)

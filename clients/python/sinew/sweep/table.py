@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sinew.errors import ArgumentError, FileError, FormatError, NotFoundError
+from sinew._yaml import read_map
+from sinew.errors import ArgumentError, NotFoundError
 from sinew.names import did_you_mean
 from sinew.planner import settings as all_settings
 
@@ -107,18 +108,7 @@ class Table:
         ArgumentError, NotFoundError
             A key, a name or a value that is not allowed: its place.
         """
-        import yaml
-
-        try:
-            text = Path(path).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise FileError(f"{path}: {error}") from None
-        try:
-            content = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise FormatError(f"{path}: {' '.join(str(error).split())}") from None
-        if not isinstance(content, dict):
-            raise FormatError(f"{path}: expected a map with some of {', '.join(_KEYS)}")
+        content = read_map(Path(path), _KEYS)
         try:
             return cls.of({**content, **(changes or {})}, Path(path).parent)
         except (ArgumentError, NotFoundError) as error:

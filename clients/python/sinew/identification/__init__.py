@@ -1,0 +1,1 @@
+"""The command ``sinew identify``: a file says what is sought in which recordings; a folder takes what was found."""

@@ -1,0 +1,236 @@
+"""The command sinew identify: what it reads, finds, writes and refuses, and that it goes on after an interrupt."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sinew
+from sinew import cli, errors
+from sinew.identification import recordings
+from sinew.identification.order import Order
+from sinew.identify import PoseLoss
+
+pytest.importorskip("yaml")
+pytest.importorskip("tqdm")
+pytest.importorskip("scipy")
+pytest.importorskip("matplotlib")
+
+from sinew.client import Daemon
+
+SEED = 20261125
+ARM = """<mujoco><option timestep="0.01"/><worldbody><body><joint name="j" axis="0 1 0" damping="{}"/>
+  <geom name="g" size="0.05" pos="0 0 -0.4" mass="{}"/></body></worldbody>
+  <actuator><motor name="m" joint="j"/></actuator></mujoco>"""
+FILE = """
+model: arm.xml
+parameters:
+  damping: {attribute: "joint.j.damping[0]", bounds: [0.01, 0.5]}
+  mass: {attribute: geom.g.mass, bounds: [0.3, 3], transform: log}
+recordings: [run*]
+segments: {steps: 8, stride: 8}
+optimizer: {kind: lbfgs, iterations: 20}
+loss: {kind: state, velocity: 0.01}
+held_out: 0.2
+"""
+
+
+def runs(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Write the model and the file, and return motions of the true arm: ctrl, qpos, qvel (2, 41, 1)."""
+    (folder / "arm.xml").write_text(ARM.format(0.05, 1.0), encoding="utf-8")
+    (folder / "arm.yaml").write_text(FILE, encoding="utf-8")
+    rng = np.random.default_rng(SEED)
+    ctrl = rng.standard_normal((2, 41, 1))
+    made = sinew.rollout(
+        sinew.Model.from_string(ARM.format(0.13, 0.7)), {"qpos": rng.standard_normal((2, 1))}, ctrl, gradients=False
+    )
+    return ctrl, made.qpos[:, :-1], made.qvel[:, :-1]
+
+
+def write_csv(path: Path, rows: list[list[Any]], head: list[str] | None = None) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head or ["motion", "time", "qpos.j", "qvel.j", "ctrl.m"], *rows])
+
+
+def rows_of(ctrl: np.ndarray, qpos: np.ndarray, qvel: np.ndarray) -> list[list[Any]]:
+    return [[k, 0.01 * i, qpos[k, i, 0], qvel[k, i, 0], ctrl[k, i, 0]] for k in range(2) for i in range(41)]
+
+
+def test_what_is_found_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ctrl, qpos, qvel = runs(tmp_path)
+    write_csv(tmp_path / "run.csv", rows_of(ctrl, qpos, qvel))
+    np.savez(tmp_path / "run2.npz", time=0.01 * np.arange(41), qpos=qpos[0], qvel=qvel[0], ctrl=ctrl[0])
+    command = ["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "out"), "--seed", "7"]
+    assert cli.main(command) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"\| damping \| 0\.05 \| 0\.13\d* \| \S+ \| 0\.01 to 0\.5 \|", said), said
+    assert "seed 7" in said
+    assert cli.main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["values"] == pytest.approx({"damping": 0.13, "mass": 0.7}, rel=1e-3)
+    assert found["held_out"] < 1e-8
+    assert found["errors"]["mass"] < 1e-2
+    out = tmp_path / "out"
+    names = {"report.md", "result.json", "identified.xml", "history.png", "residuals.png", "motion.png"}
+    assert names <= {x.name for x in out.iterdir()}
+    pictures = re.findall(r"\((\w+\.png)\)", (out / "report.md").read_text(encoding="utf-8"))
+    assert len(pictures) == 3 and all((out / x).stat().st_size > 1000 for x in pictures)
+    model = sinew.Model.load(out / "identified.xml")
+    assert model.body_mass[1] == pytest.approx(0.7, rel=1e-3)
+    assert json.loads((out / "result.json").read_text(encoding="utf-8"))["values"] == list(found["values"].values())
+
+
+def test_it_goes_on_after_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sinew.identification import command
+
+    write_csv(tmp_path / "run.csv", rows_of(*runs(tmp_path)))
+    text = FILE.replace("kind: lbfgs, iterations: 20", "kind: adam, iterations: 8") + "starts: 2\n"
+    (tmp_path / "arm.yaml").write_text(text, encoding="utf-8")
+    file, out = str(tmp_path / "arm.yaml"), tmp_path / "out"
+    assert cli.main(["identify", file, "-o", str(tmp_path / "whole"), "--json"]) == 0
+    whole = capsys.readouterr().out
+    real, count = command.identify, 0
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        show = settings.pop("progress")
+
+        def stop(step: Any) -> None:
+            nonlocal count
+            count += 1
+            show(step)
+            if count == 12:
+                raise KeyboardInterrupt
+
+        return real(*arguments, progress=stop, **settings)
+
+    monkeypatch.setattr(command, "identify", interrupted)
+    assert cli.main(["identify", file, "-o", str(out)]) == 130
+    assert not (out / "result.json").exists()
+    lines = len((out / "journal.jsonl").read_text(encoding="utf-8").splitlines())
+    assert lines >= 12
+    monkeypatch.setattr(command, "identify", real)
+    assert cli.main(["identify", file, "-o", str(out), "--json"]) == 0
+    assert capsys.readouterr().out == whole
+    assert cli.main(["identify", file, "-o", str(out), "--seed", "9"]) == 1
+    assert "holds an identification of another file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (("damping[0]", "dampness[0]"), "no attribute 'dampness'"),
+        (("joint.j.damping[0]", "joint.j.type"), "type is discrete"),
+        (("geom.g.mass", "geom.g.condim"), "condim is discrete"),
+        (("[0.3, 3]", "[3, 0.3]"), "mass: bounds are"),
+        (("[0.3, 3]", "[-1, 3]"), r"mass: bounds\[0\] is -1.0, above 0"),
+        (("[0.01, 0.5]", "[0.1, 0.5]"), "damping: starts at 0.05, outside of its bounds"),
+        (("[0.01, 0.5]", "much"), "parameters.damping.bounds: 'much', expected two numbers"),
+        (("model: arm.xml", "model: leg.xml"), "leg.xml"),
+        (("model: arm.xml", "model:"), "model: not given"),
+        (("held_out: 0.2", "held_out: 1"), "held_out 1"),
+        (("held_out: 0.2", "hold_out: 0.2"), "'hold_out' is not known; did you mean 'held_out'"),
+        (("kind: lbfgs", "kind: newton"), "optimizer: 'newton', allowed are"),
+        (("iterations: 20", "iterations: 0"), "optimizer.iterations: 0"),
+        (("kind: state", "kind: pose"), "loss: 'velocity' is not known"),
+        (("velocity: 0.01", "velocity: -1"), "velocity of at least 0"),
+        (("steps: 8", "steps: 50"), "none has 51 rows"),
+        (("held_out: 0.2", "integrator: {rtol: 0}"), "integrator.rtol: 0, allowed is above 0 to 1"),
+        (("held_out: 0.2", "integrator: {atol: small}"), "integrator.atol: 'small', expected a number"),
+        (("held_out: 0.2", "substeps: 2"), "rows are 0.01 s apart, 2 steps of the model are 0.02 s"),
+        (("[run*]", "[walk*]"), "there is no"),
+        (("[run*]", "[arm.xml]"), "a recording ends in .csv, .npz, .mcap"),
+        (("model: arm.xml", "model: [arm.xml"), "expected"),
+    ],
+)
+def test_a_bad_file(change: tuple[str, str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(tmp_path / "run.csv", rows_of(*runs(tmp_path)))
+    assert change[0] in FILE
+    (tmp_path / "arm.yaml").write_text(FILE.replace(*change), encoding="utf-8")
+    assert cli.main(["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert re.search(words, said), said
+
+
+def test_a_bound_that_mujoco_refuses(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_csv(tmp_path / "run.csv", rows_of(*runs(tmp_path)))
+    text = FILE.replace("geom.g.mass, bounds: [0.3, 3], transform: log", "geom.g.size, bounds: [-1, 0.1], start: -0.5")
+    (tmp_path / "arm.yaml").write_text(text, encoding="utf-8")
+    assert cli.main(["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "out")]) == 1
+    assert "MuJoCo refuses damping = 0.05, mass = -0.5" in capsys.readouterr().err
+
+
+def test_bad_recordings(tmp_path: Path) -> None:
+    ctrl, qpos, qvel = runs(tmp_path)
+    model, path = sinew.Model.load(tmp_path / "arm.xml"), tmp_path / "run.csv"
+    rows = rows_of(ctrl, qpos, qvel)
+
+    def refused(words: str, rows: list[list[Any]], head: list[str] | None = None) -> None:
+        write_csv(path, rows, head)
+        with pytest.raises(errors.SinewError, match=words):
+            recordings.read_motions(path, model)
+
+    refused(r"run.csv, motion 0: a gap at row 11: 0.02 s to the next, elsewhere 0.01 s", rows[:12] + rows[13:])
+    refused(r"motion 1: qpos\[3\] is not finite", [*rows[:44], [1, 0.03, "", 0, 0], *rows[45:]])
+    refused(r"motion 1: qvel\[3\] is not finite", [*rows[:44], [1, 0.03, 0, "fast", 0], *rows[45:]])
+    refused(
+        r"no columns qvel\.j, ctrl\.m; there are motion, time, qpos\.j",
+        [x[:3] for x in rows],
+        ["motion", "time", "qpos.j"],
+    )
+    refused("line 5 has 4 fields, expected 5", [*rows[:3], rows[3][:4], *rows[4:]])
+    refused("1 lines, expected names", [])
+    np.savez(tmp_path / "run.npz", time=np.arange(3.0), qpos=np.zeros((3, 1)), qvel=np.zeros((3, 1)))
+    with pytest.raises(errors.ArgumentError, match="no ctrl, and the model has 1 controls"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+    np.savez(tmp_path / "run.npz", time=np.arange(3.0), qpos=np.zeros((3, 2)), qvel=np.zeros((3, 1)))
+    with pytest.raises(errors.ArgumentError, match=r"qpos has shape \(3, 2\), expected \(3, 1\)"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+    np.savez(tmp_path / "run.npz", time=np.arange(3.0))
+    with pytest.raises(errors.ArgumentError, match="no arrays qpos, qvel"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+
+
+def test_what_a_file_says() -> None:
+    content = {
+        "model": "arm.xml", "parameters": {"side": "geom.g.size"}, "recordings": __file__, "segments": "whole",
+        "loss": {"kind": "pose", "scale": 0.1}, "cfd": True, "integrator": {"rtol": 1e-3, "method": "bosh3"},
+    }  # fmt: skip
+    order = Order.of(content, Path("/"))
+    assert order.whole and order.settings["integrator"] == {"rtol": 1e-3, "method": "bosh3"}
+    assert order.settings["cfd"] == sinew.CFD()
+    assert order.loss == PoseLoss(0.1)
+    with pytest.raises(errors.ArgumentError, match="needs scale"):
+        Order.of(content | {"loss": {"kind": "pose"}}, Path("/"))
+
+
+def test_columns_are_those_of_export(daemon: Daemon, tmp_path: Path) -> None:
+    """What sinew record writes is read, and what sinew export makes of it has the columns that are expected."""
+    pytest.importorskip("mcap")
+    pytest.importorskip("foxglove_schemas_protobuf")
+    from sinew.record.export import table
+    from sinew.record.reader import Recording
+
+    from recordings import Arm, record
+
+    with daemon.client(20) as client:
+        record(Arm(client), tmp_path / "arm.mcap", 20, daemon)
+    model = sinew.Model.load(sinew.share("models/arm_reach.xml"))
+    states = table(Recording(tmp_path / "arm.mcap"), "states")
+    states.write_csv(tmp_path / "states.csv")
+    with (tmp_path / "states.csv").open(encoding="utf-8") as file:
+        head = file.readline().strip().split(",")
+    names = recordings.column_names(model)
+    assert {*names["qpos"], *names["qvel"], *names["act"], "time"} <= set(head)
+    (motion,) = recordings.read_motions(tmp_path / "arm.mcap", model)
+    np.testing.assert_array_equal(motion.qpos, np.array(states.columns["qpos"])[: len(np.asarray(motion.qpos))])
+    assert np.asarray(motion.ctrl).shape == (len(np.asarray(motion.qpos)), 6)
+    assert np.any(np.asarray(motion.ctrl) != 0)
+    with pytest.raises(errors.ArgumentError, match="its body has nq, nv, nu = 2, 2, 6, the model 7, 6, 0"):
+        recordings.read_motions(tmp_path / "arm.mcap", sinew.Model.load(sinew.share("models/cube_table.xml")))
