@@ -1,37 +1,28 @@
 """The side of a cube, found in recorded tosses: figure 9 of A. Paulus et al., 2025 (arXiv 2506.14186).
 
-The recordings are the ContactNets tosses of a cube of 100 mm (S. Pfrommer et al., 2020), one row a frame: toss, frame,
-x, y, z, qw, qx, qy, qz, vx, vy, vz, wx, wy, wz. Without a file the model makes tosses. Four frames are predicted from
-each fifth. Three ways:
+Four frames are predicted from each fifth. Four ways:
 
     steps       MuJoCo's steps of one frame, the side alone
     distance    the same with contacts from distance, places measured in centimetres first: they see the table
-    all         four steps a frame, and behind that the contact's time constant, damping, impedance and friction, too
+    chosen      chosen steps (Tsit5) with contacts from distance, the side alone: the paper's way, whose derivatives
+                do not know that a touch moves in time
+    all         the same, and then the contact's time constant, damping, impedance and friction, too
 
     python cube_identify.py tosses.csv.gz --picture cube_identify.svg
 """
 
 import argparse
-import gzip
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from cube_tosses import SIDE, add_arguments, both, model_text, tosses_of, write
 
 import sinew
-from sinew.identify import Identification, Motion, Segments, StateLoss, identify
+from sinew.identify import Identification, Segments, StateLoss, identify
 
-FRAME, SIDE = 0.006767, 0.1  # between frames [s]; of the cube [m]
 STARTS = (0.06, 0.08, 0.09, 0.11, 0.12, 0.14)  # sides [m]
 SIDES = {"half side": sinew.Parameter("geom.cube.size", bounds=(0.02, 0.1))}
-
-
-def both(attribute: str, low: float, high: float, transform: Any = "none") -> sinew.Parameter:
-    """Return a parameter that cube and table share."""
-    return sinew.Parameter([f"geom.{name}.{attribute}" for name in ("cube", "table")], (low, high), None, transform)
-
-
 CONTACT = {
     "time constant": both("solref[0]", 0.005, 0.1, "log"),
     "damping ratio": both("solref[1]", 0.2, 3),
@@ -40,53 +31,39 @@ CONTACT = {
 }
 
 
-def read(file: Path, tosses: int) -> list[Motion]:
-    """Return the first tosses of a file."""
-    with gzip.open(file, "rt") if file.suffix == ".gz" else file.open() as text:
-        rows = np.genfromtxt(text, delimiter=",", skip_header=1)
-    motions = [rows[rows[:, 0] == toss] for toss in np.unique(rows[:, 0])[:tosses]]
-    return [Motion(x[:, 2:9], x[:, 9:15], time=FRAME * x[:, 1], name=f"toss {int(x[0, 0])}") for x in motions]
-
-
-def make(tosses: int) -> list[Motion]:
-    """Return tosses that the model itself makes."""
-    rng, model = np.random.default_rng(1), sinew.Model.load(sinew.share("models/cube_table.xml"))
-    qpos, qvel = np.zeros((tosses, 7)), rng.standard_normal((tosses, 6)) * [1, 1, 0.5, 4, 4, 4]
-    qpos[:, 2], qpos[:, 3:] = 0.12, rng.standard_normal((tosses, 4))
-    qpos[:, 3:] /= np.linalg.norm(qpos[:, 3:], axis=1, keepdims=True)
-    made = sinew.rollout(model, {"qpos": qpos, "qvel": qvel}, nstep=60, gradients=False).raise_if_diverged()
-    return [Motion(made.qpos[i], made.qvel[i]) for i in range(tosses)]
-
-
 class Table:
-    """The cube on its table, with steps of a part of a frame."""
+    """The cube on its table."""
 
-    def __init__(self, segments: Segments, iterations: int) -> None:
-        self.text = Path(sinew.share("models/cube_table.xml")).read_text(encoding="utf-8")
+    def __init__(self, segments: Segments, iterations: int, tolerance: float, events: bool) -> None:
         self.segments, self.iterations = segments, iterations
+        self.chosen = {"rtol": tolerance, "atol": tolerance, "events": events}
 
-    def find(self, names: dict[str, Any], start: dict[str, float], substeps: int, **options: Any) -> Identification:
+    def find(self, names: dict[str, Any], start: dict[str, float], **options: Any) -> Identification:
         """Identify parameters from values that may lack some."""
-        text = self.text.replace(f'timestep="{FRAME}"', f'timestep="{FRAME / substeps}"')
-        parameters = sinew.Parameters(text, names)
+        parameters = sinew.Parameters(model_text(options.get("substeps", 1)), names)
         first = [start.get(name, value) for name, value in zip(parameters.names, parameters.values, strict=True)]
         options = {"iterations": self.iterations, "seed": 1} | options
-        return identify(parameters, self.segments, start=first, substeps=substeps, **options)
+        return identify(parameters, self.segments, start=first, **options)
 
     def steps(self, side: float) -> list[Identification]:
         """Return what steps of a frame find of the side."""
-        return [self.find(SIDES, {"half side": side / 2}, 1)]
+        return [self.find(SIDES, {"half side": side / 2})]
 
-    def distance(self, side: float, substeps: int = 1) -> list[Identification]:
+    def distance(self, side: float, **options: Any) -> list[Identification]:
         """Return the same with contacts from distance: places first, then turns, too."""
-        far = self.find(SIDES, {"half side": side / 2}, substeps, loss=StateLoss(scale=0.01), cfd=sinew.CFD())
-        return [far, self.find(SIDES, {"half side": far.values[0]}, substeps, cfd=sinew.CFD())]
+        options["cfd"] = sinew.CFD()
+        far = self.find(SIDES, {"half side": side / 2}, loss=StateLoss(scale=0.01), **options)
+        return [far, self.find(SIDES, {"half side": far.values[0]}, **options)]
+
+    def chosen_steps(self, side: float) -> list[Identification]:
+        """Return the same by chosen steps."""
+        return self.distance(side, integrator=self.chosen)
 
     def all(self, side: float) -> list[Identification]:
-        """Return what shorter steps find of the side, and then of the contact, too."""
-        found = self.distance(side, 4)
-        start = {"half side": found[-1].values[0]}
-        return [*found, self.find(SIDES | CONTACT, start, 4, iterations=3 * self.iterations)]
+        """Return what is found of the side and of the contact: from far by chosen steps, near by four steps a frame."""
+        found = self.chosen_steps(side)
+        options = {"iterations": 3 * self.iterations, "cfd": sinew.CFD(), "substeps": 4}
+        return [*found, self.find(SIDES | CONTACT, {"half side": found[-1].values[0]}, **options)]
 
 
 def errors(parts: list[Identification]) -> np.ndarray:
@@ -99,7 +76,7 @@ def draw(found: dict[str, dict[float, list[Identification]]], picture: str) -> N
     """Draw the error of the side over the evaluations, for all starts."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), figsize=(4.2 * len(found), 3.6), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, len(found), figsize=(3.4 * len(found), 3.4), sharey=True, layout="constrained")
     for axis, (name, runs) in zip(np.atleast_1d(axes), found.items(), strict=True):
         for start, parts in runs.items():
             axis.plot(errors(parts), lw=1.2, label=f"{1000 * start:.0f} mm")
@@ -112,28 +89,40 @@ def draw(found: dict[str, dict[float, list[Identification]]], picture: str) -> N
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, nargs="?", help="the tosses, a CSV file or a gzipped one")
+    add_arguments(parser)
     parser.add_argument("--starts", type=float, nargs="+", default=STARTS, help="first sides [m]")
+    parser.add_argument("--ways", nargs="+", default=["steps", "distance", "chosen", "all"], help="of the four above")
     parser.add_argument("--tosses", type=int, default=100, help="tosses that are read (default: 100)")
-    parser.add_argument("--iterations", type=int, default=100, help="iterations of a part (default: 100)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--iterations", type=int, default=60, help="iterations of a part (default: 60)")
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="of chosen steps (default: 1e-4)")
+    parser.add_argument(
+        "--events", action="store_true", help="derivatives of chosen steps know that touches move in time"
+    )
     arguments = parser.parse_args()
-    motions = read(arguments.data, arguments.tosses) if arguments.data else make(arguments.tosses)
-    table = Table(Segments.of(motions, 4, 5), arguments.iterations)
-    print(f"{len(table.segments)} segments")
-    found: dict[str, dict[float, list[Identification]]] = {}
-    for name, way in (("steps", table.steps), ("distance", table.distance), ("all", table.all)):
-        found[name] = {}
+    segments = Segments.of(tosses_of(arguments, arguments.tosses), 4, 5)
+    table = Table(segments, arguments.iterations, arguments.tolerance, arguments.events)
+    ways = {"steps": table.steps, "distance": table.distance, "chosen": table.chosen_steps, "all": table.all}
+    print(f"{len(segments)} segments")
+    found: dict[str, dict[float, list[Identification]]] = {name: {} for name in arguments.ways}
+    numbers: dict[str, Any] = {name: {} for name in arguments.ways}
+    for name in arguments.ways:
         for start in arguments.starts:
-            begin = time.perf_counter()
-            parts = found[name][start] = way(start)
-            text = ", ".join(f"{n} {v:.4g}" for n, v in zip(parts[-1].names[1:], parts[-1].values[1:], strict=True))
+            begin = time.process_time()
+            parts = found[name][start] = ways[name](start)
+            seconds = time.process_time() - begin
+            error = errors(parts)
+            last, text = parts[-1], ""
+            for parameter, value in zip(last.names[1:], last.values[1:], strict=True):
+                text += f", {parameter} {value:.4g}"
             print(
-                f"{name:9} from {1000 * start:4.0f} mm: {2000 * parts[-1].values[0]:6.2f} mm, error "
-                f"{errors(parts)[0]:+5.1f} -> {errors(parts)[-1]:+5.1f} %, loss {parts[-1].loss:.3e}, "
-                f"{time.perf_counter() - begin:.1f} s  {text}",
+                f"{name:9} from {1000 * start:4.0f} mm: {2000 * last.values[0]:6.2f} mm, error "
+                f"{error[0]:+5.1f} -> {error[-1]:+5.1f} % (mean of 20 evaluations {np.mean(error[-22:-2]):+5.1f} %), "
+                f"loss {last.loss:.3e}, {seconds:.1f} s of processors{text}",
                 flush=True,
             )
+            values = dict(zip(last.names, last.values.tolist(), strict=True))
+            numbers[name][f"{start:g}"] = {"error": error.tolist(), "seconds": seconds, "values": values}
+    write(arguments, numbers)
     if arguments.picture:
         draw(found, arguments.picture)
 

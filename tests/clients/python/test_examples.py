@@ -49,10 +49,22 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
         1e-4,
     ),
     "cube_identify.py": (
-        ["--tosses", "20", "--iterations", "60", "--starts", "0.12"],
+        ["--tosses", "20", "--iterations", "40", "--starts", "0.12", "--ways", "distance", "chosen"],
         [],
-        r"distance +from +120 mm: +\S+ mm, error +\+(\S+) -> +.(\S+) %",
-        0.05,
+        r"chosen +from +120 mm: +\S+ mm, error +\+(\S+) -> +.(\S+) %",
+        0.15,
+    ),
+    "cube_contact.py": (
+        ["--tosses", "20", "--iterations", "10", "--starts", "0"],
+        ["cmaes"],
+        r"tuned +error (\S+),[\s\S]*CMA-ES +error (\S+),",
+        0,
+    ),
+    "cube_search.py": (
+        ["--others", "20", "--iterations", "20"],
+        ["cmaes"],
+        r"before .*equation 1 (\S+)\nCMA-ES .*equation 1 (\S+)\n",
+        0.6,
     ),
     # Steps of a millisecond are far from the slope of the toss, those that keep to a tolerance are not.
     "contact_gradients.py": (["--points", "4", "--converged", "3"], [], SLOPES, 0.5),
@@ -64,7 +76,8 @@ WITHOUT_PICTURE = {"gradient_in_ten_lines.py", "cfd_wall.py", "contact_gradients
 
 
 def test_every_example_has_a_case() -> None:
-    elsewhere = {"own_client.py", "hard_contacts.py"}  # test_own_client.py runs the one, others share the other
+    # test_own_client.py runs the first; the others are shared by examples
+    elsewhere = {"own_client.py", "hard_contacts.py", "cube_tosses.py"}
     assert {x.name for x in FOLDER.glob("*.py")} - elsewhere == set(CASES)
 
 

@@ -234,3 +234,18 @@ def test_columns_are_those_of_export(daemon: Daemon, tmp_path: Path) -> None:
     assert np.any(np.asarray(motion.ctrl) != 0)
     with pytest.raises(errors.ArgumentError, match="its body has nq, nv, nu = 2, 2, 6, the model 7, 6, 0"):
         recordings.read_motions(tmp_path / "arm.mcap", sinew.Model.load(sinew.share("models/cube_table.xml")))
+
+
+def test_it_is_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from sinew.identification import command
+
+    monkeypatch.setattr("sys.argv", ["sinew-identify", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        command.main()
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    example = said[said.index("  model: cube.xml") : said.index("A CSV file")]
+    import yaml
+
+    content = yaml.safe_load(example)
+    assert Order.of(content | {"recordings": [__file__]}, Path("/")).settings["starts"] == 3
