@@ -598,7 +598,7 @@ typedef struct SinewIntegrationBars {
   double *qvel;                       // (nv)
   double *act;                        // (na)
   double *knot;                       // (nknot, nu) by the controls
-  double *mocap;                      // (nmocap, 6) by mocap bodies: positions, then rotations as tangents
+  double *mocap;                      // (nmocap, 6) by displacements, then by turns about the world's axes
   const SinewParameters *parameters;  // parameters of the integrator's model
   double *parameter;                  // (count of parameters) by them
   SinewAdjoint adjoint;               // SINEW_DISCRETE

@@ -68,3 +68,12 @@ void api_bar_of_tangent(const SnModel *m, const double *qpos, const double *arra
     if (quaternion) turn_of_quaternion(qpos + q + plain, array_bar + q + plain, tangent_bar + v + plain);
   }
 }
+
+void api_bar_of_mocap(const SnModel *m, const double *wrench, double *bar) {
+  for (int i = 0; i < m->nmocap; ++i)
+    for (int k = 6 * i; k < 6 * i + 3; ++k) {
+      const double torque = wrench[k];
+      bar[k] = wrench[k + 3];
+      bar[k + 3] = torque;
+    }
+}

@@ -346,6 +346,7 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
     return api_fail(err, SINEW_ERR_DIVERGED, "%s: a derivative is not finite", who);
   if (array && bars.qpos) api_bar_of_array(m, x->start, x->tangent, bars.qpos);
   if (!array && bars.qpos) memcpy(bars.qpos, x->tangent, sizeof *x->tangent * (size_t)m->nv);
+  if (bars.mocap) api_bar_of_mocap(m, bars.mocap, bars.mocap);
   return api_ok(err);
 }
 

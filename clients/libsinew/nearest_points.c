@@ -93,11 +93,8 @@ static SinewStatus write_bars(const Call *c, const Bench *b, size_t i) {
     api_bar_of_array(m, b->body->world.qpos, b->tangent, c->bars.qpos + i * nq);
   else if (c->bars.qpos && nv > 0)
     memcpy(c->bars.qpos + i * nv, b->tangent, nv * sizeof *b->tangent);
-  for (size_t k = 0; k < 6 * (size_t)m->nmocap; ++k) {  // the engine has torques first
-    const double bar = a->mocap_bar[k / 6 * 6 + (k + 3) % 6];
-    sum += fabs(bar);
-    if (c->bars.mocap) c->bars.mocap[i * 6 * (size_t)m->nmocap + k] = bar;
-  }
+  for (size_t k = 0; k < 6 * (size_t)m->nmocap; ++k) sum += fabs(a->mocap_bar[k]);
+  if (c->bars.mocap) api_bar_of_mocap(m, a->mocap_bar, c->bars.mocap + i * 6 * (size_t)m->nmocap);
   if (!b->model.bar) return isfinite(sum) ? SINEW_OK : SINEW_ERR_DIVERGED;
   const size_t n = (size_t)sinew_parameters_count(c->bars.parameters);
   double *out = c->bars.parameter + i * n;

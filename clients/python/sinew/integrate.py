@@ -118,7 +118,7 @@ class IntegrationGradient:
     act : ndarray, (na,)
         By the initial activations.
     mocap : ndarray, (nmocap, 6)
-        By positions and, as tangents, rotations of the mocap bodies.
+        By displacements of the mocap bodies, then by their turns about the world's axes.
     parameters : ndarray, (P,), or None
         By parameters of the model, where they were given.
     """

@@ -385,11 +385,77 @@ static void refuses_runs(void **state) {
   close_run(&r);
 }
 
+// A ball at the end of a spring whose other end a mocap body carries, off its origin: the height of the ball at the
+// end.
+static double hung(SinewIntegrator *x, const double *mocap) {
+  const double end = 0.3, qpos[3] = {0.1, 0.05, 0.6}, qvel[3] = {0};
+  double out[3];
+  const SinewState from = {.qpos = qpos, .qvel = qvel, .mocap = mocap};
+  SinewIntegration run = sinew_default_integration();
+  run.duration = end;
+  run.nout = 1;
+  run.out_time = &end;
+  run.out_qpos = out;
+  SinewIntegrationReport report = sinew_default_integration_report();
+  assert_int_equal(sinew_integrator_run(x, &from, &run, &report, NULL), SINEW_OK);
+  assert_int_equal(report.end, SINEW_END_DONE);
+  return out[2];
+}
+
+// Derivatives by mocap bodies: displacements first, then turns about the world's axes, by either adjoint.
+static void by_mocap_bodies(void **state) {
+  (void)state;
+  BodyPair b;
+  body_open_string(
+      &b,
+      "<mujoco><worldbody><body mocap='true' pos='0 0 1'><site name='a' pos='.2 .1 .05'/></body>"
+      "<body><joint type='slide' axis='1 0 0' damping='.2'/><joint type='slide' axis='0 1 0'/>"
+      "<joint type='slide' axis='0 0 1'/><geom size='.05' mass='1'/><site name='b'/></body></worldbody>"
+      "<tendon><spatial stiffness='80' springlength='.1'><site site='a'/><site site='b'/></spatial></tendon>"
+      "</mujoco>");
+  SinewIntegratorDef def = sinew_default_integrator();
+  def.model = b.model;
+  def.rtol = def.atol = 1e-10;
+  def.gradients = true;
+  SinewIntegrator *x = sinew_integrator_create(&def, NULL);
+  assert_non_null(x);
+  double pose[7] = {0.05, -0.1, 1.1, 0.8, 0.3, -0.2, 0}, bar[6], want[6];
+  mju_normalize4(pose + 3);
+  for (int k = 0; k < 6; ++k) {
+    const double eps = 1e-5;
+    double value[2];
+    for (int side = 0; side < 2; ++side) {
+      double moved[7], turn[4], axis[3] = {k == 3, k == 4, k == 5};
+      memcpy(moved, pose, sizeof moved);
+      mju_axisAngle2Quat(turn, axis, side ? eps : -eps);
+      if (k < 3) moved[k] += side ? eps : -eps;
+      if (k >= 3) mju_mulQuat(moved + 3, turn, pose + 3);
+      value[side] = hung(x, moved);
+    }
+    want[k] = (value[1] - value[0]) / (2 * eps);
+  }
+  for (int way = 0; way < 2; ++way) {
+    SinewIntegrationBars bars = sinew_default_integration_bars();
+    const double out[3] = {0, 0, 1};
+    bars.adjoint = way ? SINEW_BACKSOLVE : SINEW_DISCRETE;
+    bars.out_qpos = out;
+    bars.mocap = bar;
+    hung(x, pose);
+    assert_int_equal(sinew_integrator_vjp(x, &bars, NULL), SINEW_OK);
+    for (int k = 0; k < 6; ++k)
+      if (!(fabs(bar[k] - want[k]) <= 1e-6)) fail_msg("%d: %g, by differences %g", k, bar[k], want[k]);
+  }
+  assert_true(fabs(want[2]) > 0.1 && fabs(want[3] - want[0]) > 0.01);
+  sinew_integrator_free(x);
+  body_close(&b);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(fixed_steps_are_mujocos),
                                      cmocka_unit_test(methods_agree),
                                      cmocka_unit_test(way_back),
                                      cmocka_unit_test(two_adjoints),
+                                     cmocka_unit_test(by_mocap_bodies),
                                      cmocka_unit_test(ends),
                                      cmocka_unit_test(nothing_moves),
                                      cmocka_unit_test(refuses_definitions),
