@@ -8,6 +8,7 @@
 #include "physics/step/horizon.h"
 #include "physics/step/step.h"
 #include "tests/support/small_models.h"
+#include "tests/support/slow.h"
 #include "tests/support/step_fixture.h"
 
 enum { KNOTS = 3, OUTS = 3, MOST = 400 };
@@ -215,7 +216,7 @@ static void chosen_steps(void **state) {
   static const double allowed[] = {0.3, 0.05, 5e-3, 1e-3};
   sn_needs_doubles();
   sn_oracle_load_file(&c.o, cube_file());
-  for (int k = 0; k < 4; ++k) {
+  for (int k = SN_SLOW ? 3 : 0; k < 4; ++k) {
     for (int i = 0; i < c.o.m->ncpair; ++i) c.o.m->conparam[SN_NCONPARAM * i + 10] = (sn_real)start[k];
     const double slope = toss_difference(&c, -2, 1);
     for (int t = 0; t < 4; ++t) {
@@ -249,7 +250,7 @@ static void limits(void **state) {
       "</body></body></worldbody><actuator><motor joint='a'/><motor joint='b'/></actuator></mujoco>");
   c.o.d->qvel[0] = 3;
   c.o.d->qvel[1] = -5;
-  for (int k = 0; k < 8; ++k) {
+  for (int k = SN_SLOW ? 4 : 0; k < 8; ++k) {
     SnHorizonSettings s = sn_horizon_defaults();
     s.method = method[k / 2];
     s.rtol = s.atol = (sn_real)tolerance[k / 2];
@@ -444,7 +445,7 @@ static void few_steps_are_kept(void **state) {
   static const int method[] = {SN_RK_TSIT5, SN_RK_TSIT5, SN_RK_BOSH3, SN_RK_HEUN, SN_RK_DOPRI8};
   static const int keep[] = {100000, 7, 1};
   const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.05), 1, 1, 4}, .width = SN_R(0.05)};
-  for (int k = 0; k < 7; ++k) {
+  for (int k = 0; k < (SN_SLOW ? 3 : 7); ++k) {
     sn_real all[4][MOST] = {{0}};
     const bool cube = k % 5 < 2;
     if (cube) {
