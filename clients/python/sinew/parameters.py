@@ -34,6 +34,9 @@ TARGET = re.compile(
     r"(?:\[(?P<index>\d+)\])?"
 )
 STEP = 1e-5  # of a value, by which a model is moved for its tangent
+# MuJoCo takes the frame of a geom or site that is off its body's by less than 1e-6 for the body's.
+FRAMES = ("pos", "quat", "ipos", "iquat")
+SHARED = 1e-6
 Transform = Literal["none", "log", "softplus", "softclip"]
 
 
@@ -343,11 +346,29 @@ class Parameters:
         return self._compiled(self._taken(values))
 
     def tangents(self, values: ArrayLike | None = None) -> ModelTangents:
-        """Return how the parameters move the model at these values, (P,). Compiles the model twice for each."""
+        """Return how the parameters move the model at these values, (P,). Compiles the model twice for each.
+
+        Raises
+        ------
+        ArgumentError
+            Values that MuJoCo refuses, or where the model is of one structure and beside them of another: a geom with
+            mass that lies exactly in the frame of its body.
+        UnsupportedError
+            A parameter moves a number without a derivative.
+        """
         at = self._taken(values)
         steps = STEP * np.maximum(np.abs(at), 1e-3)
+        in_frame = [
+            abs(v) < SHARED and any(x.name in FRAMES for x in of) for v, of in zip(at, self._attributes, strict=True)
+        ]
+        steps[in_frame] = 10 * SHARED
         ends = [[self._compiled(at + sign * way) for way in np.diag(steps)] for sign in (1, -1)]
-        return ModelTangents(self._compiled(at), ends[0], ends[1], steps)
+        try:
+            return ModelTangents(self._compiled(at), ends[0], ends[1], steps)
+        except ArgumentError as error:
+            held = ", ".join(np.array(self.names)[in_frame])
+            hint = f"; {held}: beside 0 the model is of another structure, a start of {100 * SHARED:g} has a derivative"
+            raise ArgumentError(f"{error}{hint if held else ''}") from error
 
     def save(self, path: str | os.PathLike[str], values: ArrayLike | None = None) -> None:
         """Write the MJCF with these values, (P,), to a file."""

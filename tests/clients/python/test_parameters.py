@@ -76,6 +76,30 @@ def test_derivatives_of_what_the_compiler_makes() -> None:
         assert found[k] == pytest.approx(difference, rel=1e-6)
 
 
+def test_positions_at_zero() -> None:
+    start = {"qpos": [0, 0, 0.2, 0.9, 0.3, 0.3, 0.1]}
+    text = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 0.3"><freejoint/>
+      <geom name="box" type="box" size="0.1 0.08 0.05"/><geom name="ball" size="0.15" mass="0"/><site name="s"/>
+      </body></worldbody><sensor><framepos objtype="site" objname="s"/></sensor></mujoco>"""
+    # without mass, so that a body's inertia stays in its frame
+    parameters = Parameters(text, {"ball": "geom.ball.pos[2]", "site": "site.s.pos[0]"})
+
+    def value(at: list[float]) -> Any:
+        return sinew.rollout(parameters.model(at), start, nstep=80)
+
+    motion = value([0, 0])
+    bar = np.zeros_like(motion.sensordata)
+    bar[-1] = [1, 0.5, 2]
+    slope = sinew.rollout_vjp(motion, sensordata=bar, parameters=parameters.tangents()).parameters
+    for k, way in enumerate(np.eye(2)):
+        ends = [np.sum(value(sign * 1e-5 * way).sensordata * bar) for sign in (1, -1)]
+        assert slope is not None
+        assert slope[k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3)
+        assert abs(slope[k]) > 1e-3
+    with pytest.raises(errors.ArgumentError, match=r"x: beside 0 the model is of another structure, a start of 0.0001"):
+        Parameters(text, {"x": "geom.box.pos[2]"}).tangents()
+
+
 def test_written_out(tmp_path: Path) -> None:
     parameters = Parameters(ARM, {"density": "geom.ball.density"})
     parameters.save(tmp_path / "arm.xml", [1500])
