@@ -1037,14 +1037,14 @@ static inline SinewSensitivity sinew_default_sensitivity(void) {
   return x;
 }
 
-// Computes sensitivities along the rollouts of the last sinew_batch_rollout, with the batch's contacts from distance:
-// S' = A S + E from step to step, A and E the derivatives of a step by the state and the parameters. Takes an adjoint
-// for each dof and each sensor at each state, whatever the number of columns: where many numbers of a trajectory are
-// differentiated by some parameters that is less than sinew_batch_vjp for each number. All threads share the states;
-// only the CPU does it. A rollout whose status is not SINEW_OK has derivatives 0. May be called any number of times.
-// Returns SINEW_ERR_STATE (no rollouts yet, or a batch without gradients), SINEW_ERR_ARGUMENT (a number that is not
-// finite, too few columns, parameters of another structure), SINEW_ERR_UNSUPPORTED (a sensor without a derivative, a
-// device), SINEW_ERR_MEMORY or SINEW_ERR_INTERRUPTED on failure.
+// Computes sensitivities along the rollouts of the last sinew_batch_rollout, with the batch's contacts from distance.
+// From step to step S' = A S + E, with A and E the derivatives of a step by the state and by the parameters. A state
+// takes an adjoint for each dof and each sensor, whatever the number of columns. For many numbers of a trajectory
+// sinew_batch_vjp, once for each, takes more. All threads share the states; only the CPU does it. A rollout whose
+// status is not SINEW_OK has derivatives 0. May be called any number of times. Returns SINEW_ERR_STATE (no rollouts
+// yet, or a batch without gradients), SINEW_ERR_ARGUMENT (a number that is not finite, too few columns, parameters of
+// another structure), SINEW_ERR_UNSUPPORTED (a sensor without a derivative, a device), SINEW_ERR_MEMORY or
+// SINEW_ERR_INTERRUPTED on failure.
 SINEW_API SinewStatus sinew_batch_sensitivity(SinewBatch *batch, const SinewSensitivity *out, SinewError *err);
 
 // ---- planners ----

@@ -23,7 +23,7 @@ typedef struct Work {
   int count, steps;        // of the rollouts
   SnLinearization block;   // its matrices
   SnParameterRows *by;     // of each thread
-  ApiBars bars;            // what they hold
+  void *memory;            // what they hold
   double *S, *next;        // (count, n, cols), (n, cols)
 } Work;
 
@@ -35,17 +35,17 @@ static void free_work(Work *w) {
   free(w->by);
   free(w->S);
   free(w->next);
-  api_bars_free(&w->bars);
+  free(w->memory);
 }
 
 static SinewStatus make_rows(Work *w, int threads, SinewError *err) {
   const SnModelTangents *tangents = w->out->parameters->tangents;
-  const SinewStatus status = api_bars_make(&w->bars, w->out->parameters, (size_t)threads, err);
-  if (status != SINEW_OK) return status;
-  if (!(w->by = calloc((size_t)threads, sizeof *w->by))) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
-  for (int i = 0; i < threads; ++i)
-    w->by[i] =
-        (SnParameterRows){tangents, &w->bars.bar[i], (char *)w->bars.memory + (size_t)i * sn_model_bar_size(tangents)};
+  const size_t size = sn_parameter_rows_size(tangents), n = (size_t)threads;
+  w->by = calloc(n, sizeof *w->by);
+  w->memory = aligned_alloc(64, size * n);
+  if (!w->by || !w->memory)
+    return api_fail(err, SINEW_ERR_MEMORY, "derivatives by %d parameters: out of memory", (int)w->np);
+  for (size_t i = 0; i < n; ++i) w->by[i] = (SnParameterRows){tangents, (char *)w->memory + i * size};
   w->block.by = w->by;
   return SINEW_OK;
 }

@@ -223,7 +223,7 @@ static void give_parameters(const SinewBatch *b, const SinewGradients *out, cons
   const size_t n = (size_t)sinew_parameters_count(out->parameters);
   for (size_t i = 0; i < (size_t)b->kept->count; ++i) {
     if (b->kept->item[i].status == SN_GRADIENT_DONE)
-      sn_model_bar_apply(out->parameters->tangents, &bars->bar[i], out->parameter + i * n);
+      sn_model_bar_apply(out->parameters->tangents, &bars->bar[i], 0, out->parameter + i * n);
     else
       clear(out->parameter, i, n);
   }

@@ -337,7 +337,7 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
                                                       : sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why);
   if (code == SN_ERR_ARGUMENT) return api_hand_on(err, &why);
   bool good = code == SN_OK;
-  if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, bars.parameter);
+  if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, 0, bars.parameter);
   api_bars_free(&model);
   if (!good || !all_finite(bars.parameter, bars.parameter ? (size_t)sinew_parameters_count(bars.parameters) : 0) ||
       !all_finite(x->tangent, (size_t)m->nv) || !all_finite(bars.qvel, (size_t)m->nv) ||

@@ -98,7 +98,7 @@ static SinewStatus write_bars(const Call *c, const Bench *b, size_t i) {
   if (!b->model.bar) return isfinite(sum) ? SINEW_OK : SINEW_ERR_DIVERGED;
   const size_t n = (size_t)sinew_parameters_count(c->bars.parameters);
   double *out = c->bars.parameter + i * n;
-  sn_model_bar_apply(c->bars.parameters->tangents, b->model.bar, out);
+  sn_model_bar_apply(c->bars.parameters->tangents, b->model.bar, 0, out);
   for (size_t k = 0; k < n; ++k) sum += fabs(out[k]);
   return isfinite(sum) ? SINEW_OK : SINEW_ERR_DIVERGED;
 }

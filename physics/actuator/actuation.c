@@ -205,24 +205,25 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
 
 #if defined(SN_MODEL_BARS)
 // Adds the bar of the bound of a range that holds x.
-SN_LOCAL void act_bound_model_vjp(sn_real *range_bar, const sn_real *range, sn_real x, sn_real bar) {
+SN_LOCAL void act_bound_model_vjp(sn_bar *range_bar, const sn_real *range, sn_real x, sn_bar bar) {
   if (range_bar && x < range[0]) range_bar[0] += bar;
   if (range_bar && x > range[1]) range_bar[1] += bar;
 }
 
 // Bar of the clamped control k: of its range, where that holds it.
-SN_LOCAL void act_ctrl_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_real bar) {
+SN_LOCAL void act_ctrl_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_bar bar) {
   if (sn_clamped_ctrl(m, w, k) != w->ctrl[k])
     act_bound_model_vjp(sn_model_bar(a)->actuator_ctrlrange ? sn_model_bar(a)->actuator_ctrlrange + 2 * k : NULL,
                         m->actuator_ctrlrange + 2 * k, w->ctrl[k], bar);
 }
 
 // Rate of the activation of actuator i, with the bar `bar`, by time constants.
-SN_LOCAL void act_rate_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_real ctrl, sn_real act, sn_real bar) {
+SN_LOCAL void act_rate_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_real ctrl, sn_real act, sn_bar bar) {
   const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
   const int type = m->actuator_dyntype[i];
   if (!to->actuator_dynprm || type == SN_DYN_INTEGRATOR) return;
-  sn_real *out = to->actuator_dynprm + SN_NDYN * i, moved[3];
+  sn_bar *out = to->actuator_dynprm + SN_NDYN * i;
+  sn_real moved[3];
   if (type != SN_DYN_MUSCLE) {
     if (prm[0] > SN_MINVAL) out[0] -= bar * (ctrl - act) / (prm[0] * prm[0]);
     return;
@@ -240,7 +241,7 @@ SN_LOCAL void act_rate_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_rea
 
 // Activation of actuator i after h [s], with the bar `bar`: its range, and the constant of an exact filter.
 SN_LOCAL void act_advance_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_real act, sn_real rate, sn_real h,
-                                    sn_real bar) {
+                                    sn_bar bar) {
   const sn_real *range = m->actuator_actrange + 2 * i, tau = sn_max(SN_MINVAL, m->actuator_dynprm[SN_NDYN * i]);
   const bool exact = m->actuator_dyntype[i] == SN_DYN_FILTEREXACT;
   const sn_real left = sn_exp(-h / tau), next = act + rate * (exact ? tau * (1 - left) : h);
@@ -252,8 +253,8 @@ SN_LOCAL void act_advance_model_vjp(const SnModel *m, SnModelBar *to, int i, sn_
 }
 
 // Table of a muscle: gain (velocity not NULL) or bias with the bar `bar`, by differences of the curve in its numbers.
-SN_LOCAL void act_table_model_vjp(const sn_real *table, sn_real *out, sn_real length, const sn_real *velocity,
-                                  sn_real bar) {
+SN_LOCAL void act_table_model_vjp(const sn_real *table, sn_bar *out, sn_real length, const sn_real *velocity,
+                                  sn_bar bar) {
   sn_real moved[SN_NMUSCLE], end[2];
   sn_copy(moved, table, SN_NMUSCLE);
   for (int k = 0; k < SN_NMUSCLE; ++k) {
@@ -268,7 +269,7 @@ SN_LOCAL void act_table_model_vjp(const sn_real *table, sn_real *out, sn_real le
 }
 
 // Coefficients of an affine gain or bias.
-SN_LOCAL void act_affine_model_vjp(sn_real *out, bool affine, sn_real length, sn_real velocity, sn_real bar) {
+SN_LOCAL void act_affine_model_vjp(sn_bar *out, bool affine, sn_real length, sn_real velocity, sn_bar bar) {
   out[0] += bar;
   if (!affine) return;
   out[1] += bar * length;
@@ -277,7 +278,7 @@ SN_LOCAL void act_affine_model_vjp(sn_real *out, bool affine, sn_real length, sn
 
 // The force of actuator i before all limits has the bar `bar`.
 SN_LOCAL void act_force_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
-                                  sn_real bar) {
+                                  sn_bar bar) {
   const int o = m->actuator_outadr[i];
   const sn_real length = w->actuator_length[o], velocity = w->actuator_velocity[o];
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE) {

@@ -252,7 +252,7 @@ SN_INLINE void ten_add_force(sn_bar *W, const sn_real *r, const sn_bar *f, sn_re
 // A straight line from p0 to p1: the wrench that it has about c, its direction and its length times scale.
 typedef struct TenLine {
   const sn_real *p0, *p1, *c;  // (3)
-  sn_real *force[2];           // (3) gets the forces on its ends, where the model's derivative is asked for; NULL
+  sn_bar *force[2];            // (3) gets the forces on its ends, where the model's derivative is asked for; NULL
   const sn_real *W;            // (6)
   sn_real length, scale;
 } TenLine;
@@ -290,14 +290,14 @@ SN_LOCAL void ten_line_vjp(sn_bar *at0, sn_bar *at1, const TenLine *line, sn_bar
 
 #if defined(SN_MODEL_BARS)
 // Where the force on a site goes; NULL: nobody asks.
-SN_INLINE sn_real *ten_site_force(const SnAdjoint *a, int site) {
+SN_INLINE sn_bar *ten_site_force(const SnAdjoint *a, int site) {
   return sn_model_bar(a) ? sn_model_bar(a)->site_wrench + 6 * site + 3 : NULL;
 }
 
 // length_bar times the length of the path around a geom of another radius, plus the rate of that length when its ends
 // move at y (6) relative to the geom. False where that path is free.
-SN_LOCAL bool ten_wrap_work(const SnModel *m, const SnWorld *w, int k, sn_real radius, sn_real length_bar,
-                            const sn_real *y, sn_real *work) {
+SN_LOCAL bool ten_wrap_work(const SnModel *m, const SnWorld *w, int k, sn_real radius, sn_bar length_bar,
+                            const sn_bar *y, sn_bar *work) {
   const int geom = m->wseg_geom[k], site = m->wseg_side_site[k];
   const sn_real *p0 = w->site_xpos + 3 * m->wseg_site[2 * k], *p1 = w->site_xpos + 3 * m->wseg_site[2 * k + 1];
   sn_real pnt[6], u0[3], u1[3], side[3];
@@ -325,11 +325,11 @@ SN_LOCAL bool ten_wrap_work(const SnModel *m, const SnWorld *w, int k, sn_real r
 }
 
 // Radius of the geom of segment k, by central differences of its path alone.
-SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_real length_bar,
-                                   const sn_real *y) {
+SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_bar length_bar,
+                                   const sn_bar *y) {
   const int geom = m->wseg_geom[k];
   const sn_real radius = m->geom_size[3 * geom], h = SN_DIFFERENCE * radius;
-  sn_real up, down;
+  sn_bar up, down;
   if (!sn_model_bar(a)->geom_size || !sn_model_bar(a)->geom_sized[geom] ||
       !ten_wrap_work(m, w, k, radius + h, length_bar, y, &up) ||
       !ten_wrap_work(m, w, k, radius - h, length_bar, y, &down))
@@ -384,7 +384,7 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
     }
 #if defined(SN_MODEL_BARS)
     if (!sn_model_bar(a)) continue;
-    sn_real *on = sn_model_bar(a)->geom_wrench + 6 * geom;
+    sn_bar *on = sn_model_bar(a)->geom_wrench + 6 * geom;
     sn_addto3(ten_site_force(a, m->wseg_site[2 * k + i]), F + 3);
     sn_cross(t, G + 3, x + 3 * i);  // the reaction, about the geom's centre
     sn_addto3(on, t);
@@ -472,7 +472,7 @@ SN_LOCAL void ten_fixed_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   for (int dof = 0; dof < m->nv; ++dof) {
     for (int i = m->fixed_adr[dof]; i < m->fixed_adr[dof + 1]; ++i) {
       const int t = m->fixed_tendon[i];
-      sn_real bar = a->ten_length_bar[t] * w->qpos[m->jnt_qposadr[m->dof_jntid[dof]]];
+      sn_bar bar = a->ten_length_bar[t] * w->qpos[m->jnt_qposadr[m->dof_jntid[dof]]];
       for (int z = 0; z < SN_NMOTION; ++z) bar += a->ten_rate_bar[SN_NMOTION * t + z] * a->motion[z * m->nv + dof];
       if (*a->sat_on) bar += a->sat_ten_bar[t] * a->sat_motion[dof];
       sn_model_bar(a)->ten_J_fixed[m->fixed_entry[i]] += bar;

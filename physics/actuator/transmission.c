@@ -230,7 +230,7 @@ SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 // Gear of an actuator on hinge or slide j: length gear q, rates gear z.
 SN_LOCAL void trn_gear_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int j) {
   const int dof = m->jnt_dofadr[j];
-  sn_real bar = a->trn_length_bar[o] * w->qpos[m->jnt_qposadr[j]];
+  sn_bar bar = a->trn_length_bar[o] * w->qpos[m->jnt_qposadr[j]];
   for (int z = 0; z < SN_NMOTION; ++z) bar += a->trn_rate_bar[SN_NMOTION * o + z] * a->motion[z * m->nv + dof];
   if (*a->sat_on) bar += a->sat_trn_bar[o] * a->sat_motion[dof];
   sn_model_bar(a)->actuator_gear[6 * o] += bar;
@@ -238,7 +238,7 @@ SN_LOCAL void trn_gear_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
 
 // Gear of an actuator on tendon t.
 SN_LOCAL void trn_tendon_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int o, int t) {
-  sn_real bar = a->trn_length_bar[o] * w->ten_length[t];
+  sn_bar bar = a->trn_length_bar[o] * w->ten_length[t];
   for (int z = 0; z < SN_NMOTION; ++z) bar += a->trn_rate_bar[SN_NMOTION * o + z] * a->ten_rate[SN_NMOTION * t + z];
   for (int k = 0; *a->sat_on && k < m->ten_J_rownnz[t]; ++k) {
     const int e = m->ten_J_rowadr[t] + k;
@@ -251,7 +251,8 @@ SN_LOCAL void trn_tendon_model_vjp(const SnModel *m, const SnWorld *w, const SnA
 SN_LOCAL void trn_turn_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, int o, int j) {
   const bool ball = m->jnt_type[j] == SN_JNT_BALL, in_parent = m->actuator_trntype[i] == SN_TRN_JOINTINPARENT;
   const int dof = m->jnt_dofadr[j], turn = ball ? 0 : 3;
-  sn_real A[6] = {0}, quat[4], phi[3];
+  sn_bar A[6] = {0}, turned[3];
+  sn_real quat[4], phi[3];
   for (int z = 0; z < SN_NMOTION; ++z)
     for (int k = 0; k < turn + 3; ++k) A[k] += a->trn_rate_bar[SN_NMOTION * o + z] * a->motion[z * m->nv + dof + k];
   for (int k = 0; *a->sat_on && k < turn + 3; ++k) A[k] += a->sat_trn_bar[o] * a->sat_motion[dof + k];
@@ -262,8 +263,10 @@ SN_LOCAL void trn_turn_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
     sn_addtoscl3(A, phi, a->trn_length_bar[o]);
   }
   if (in_parent) {
-    sn_copy3(phi, A + turn);
-    sn_rotquat(A + turn, phi, quat);
+    sn_real mat[9];
+    sn_quat2mat(mat, quat);
+    sn_copy3(turned, A + turn);
+    sn_mulmatvec3(A + turn, mat, turned);
   }
   for (int k = 0; k < turn + 3; ++k) sn_model_bar(a)->actuator_gear[6 * o + k] += A[k];
 }
@@ -485,7 +488,7 @@ SN_LOCAL void trn_site_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
                                  const TrnEnd *ref) {
   const int o = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
   const sn_real *mat = w->site_xmat + 9 * (ref_id >= 0 ? ref_id : id);
-  sn_real v[3], turn[3], local[3], *out = sn_model_bar(a)->actuator_gear + 6 * o;
+  sn_bar v[3], turn[3], local[3], *out = sn_model_bar(a)->actuator_gear + 6 * o;
   sn_sub3(v, site->v, ref->v);
   sn_sub3(turn, site->A, ref->A);
   if (ref_id >= 0) {

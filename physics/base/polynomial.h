@@ -3,7 +3,7 @@
 #ifndef SINEW_PHYSICS_BASE_POLYNOMIAL_H_
 #define SINEW_PHYSICS_BASE_POLYNOMIAL_H_
 
-#include "physics/base/real.h"
+#include "physics/base/bar.h"
 
 enum { SN_NPOLY = 2 };  // coefficients beyond the linear one
 
@@ -33,7 +33,7 @@ SN_INLINE sn_real sn_damping_slope(const sn_real *damp, sn_real v) {
   return sn_polynomial_slope(damp[0], damp + 1, sn_abs(v));
 }
 // Adds bar times the derivatives of sn_damping_slope by the coefficients (1 + SN_NPOLY) to `out`.
-SN_INLINE void sn_damping_slope_vjp(sn_real *out, sn_real v, sn_real bar) {
+SN_INLINE void sn_damping_slope_vjp(sn_bar *out, sn_real v, sn_bar bar) {
   sn_real power = 1;
   for (int p = 0; p <= SN_NPOLY; ++p, power *= sn_abs(v)) out[p] += bar * (sn_real)(p + 1) * power;
 }

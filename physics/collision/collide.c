@@ -507,7 +507,8 @@ SN_LOCAL void collide_size_model_vjp(const SnModel *m, const SnWorld *w, const S
     if (!sn_model_bar(a)->geom_sized[g]) continue;
     for (int k = 0; k < 3; ++k) {
       SnContact end[2];
-      sn_real moved[3], sum = 0;
+      sn_real moved[3];
+      sn_bar sum = {0};
       const sn_real h = SN_DIFFERENCE * size[k];
       if (size[k] == 0) continue;
       bool found = true;
@@ -530,8 +531,9 @@ SN_LOCAL void collide_contact_model_vjp(const SnModel *m, const SnWorld *w, cons
   const SnContact *con = w->contact + i;
   for (int side = 0; side < 2; ++side) {
     const int g = con->geom[side];
-    const sn_real *wrench = a->con_wrench + 12 * i + 6 * side;
-    sn_real arm[3], t[3], *to = sn_model_bar(a)->geom_wrench + 6 * g;
+    const sn_bar *wrench = a->con_wrench + 12 * i + 6 * side;
+    sn_real arm[3];
+    sn_bar t[3], *to = sn_model_bar(a)->geom_wrench + 6 * g;
     sn_sub3(arm, sn_twist_origin(m, w, m->geom_bodyid[g]), w->geom_xpos + 3 * g);
     sn_cross(t, arm, wrench + 3);
     sn_addto3(to, t);

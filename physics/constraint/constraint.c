@@ -306,7 +306,7 @@ SN_LOCAL void rows_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
   const int sources = w->ne[0] + w->nf[0] + w->nl[0];
   for (int b = 0; b < w->nblock[0] && w->block_row[b] < sources; ++b) sn_source_model_vjp(m, w, a, sn_block(w, b));
   for (int i = 0; i < w->ncon[0]; ++i) {
-    sn_real velocity[18];
+    sn_bar velocity[18];
     if (w->contact[i].efc_address < 0) continue;
     sn_contact_velocities(m, w, a, i, velocity);
     sn_contact_model_vjp(m, w, a, i, velocity);

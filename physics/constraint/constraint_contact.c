@@ -86,9 +86,8 @@ SN_INLINE void put_column(const SnContact *con, bool pyramid, const sn_real *vel
 
 // Contact velocities that a unit velocity of a dof makes; frame: the contact frame, negative for the first body;
 // offset: the contact point from c.
-SN_INLINE void contact_velocity(int dim, const sn_real *frame, const sn_real *cdof, const sn_real *offset,
-                                sn_real *vel) {
-  sn_real lin[3];
+SN_INLINE void contact_velocity(int dim, const sn_real *frame, const sn_bar *cdof, const sn_real *offset, sn_bar *vel) {
+  sn_bar lin[3];
   sn_cross(lin, cdof, offset);
   sn_addto3(lin, cdof + 3);
   vel[0] = sn_dot3(frame, lin);
@@ -248,7 +247,7 @@ SN_LOCAL void contact_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 #if defined(SN_MODEL_BARS)
-SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_real *velocity) {
+SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *velocity) {
   const SnContact *con = w->contact + i;
   sn_zero(velocity, 18);
   for (int side = 0; side < 2; ++side) {
@@ -257,7 +256,7 @@ SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnA
     sn_sub3(arm, con->pos, sn_twist_origin(m, w, body));
     for (int e = 0; e < 9; ++e) frame[e] = side == 0 ? -con->frame[e] : con->frame[e];
     for (int z = 0; z < 3; ++z) {
-      sn_real vel[6] = {0};
+      sn_bar vel[6] = {0};
       contact_velocity(con->dim, frame, sn_twist(m, a, body, (SnMotion)z), arm, vel);
       for (int e = 0; e < con->dim; ++e) velocity[6 * z + e] += vel[e];
     }

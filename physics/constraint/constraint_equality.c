@@ -396,7 +396,8 @@ SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int e
   scalar_object_vjp(m, a, joint, id2, -slope, -curve * rates, row);
 #if defined(SN_MODEL_BARS)
   if (!sn_model_bar(a) || !sn_model_bar(a)->eq_data) return;
-  sn_real *bar = sn_model_bar(a)->eq_data + SN_NEQDATA * eq, power = 1;  // of a_k: x^k and its slope
+  sn_bar *bar = sn_model_bar(a)->eq_data + SN_NEQDATA * eq;
+  sn_real power = 1;  // of a_k: x^k and its slope
   for (int k = 1; k <= 4; ++k) {
     bar[k] -= a->row_pos[row] * power * x + rates * (sn_real)k * power;
     power *= x;

@@ -113,7 +113,7 @@ SN_LOCAL void add_tendon_rate_bar(SnAdjoint *a, int tendon, const sn_bar *row_z,
 // Friction loss by the model: where it is overcome, the force is that loss.
 SN_LOCAL void friction_model_vjp(const SnWorld *w, SnAdjoint *a, int row) {
   const bool dof = w->efc_type[row] == SN_CNSTR_FRICTION_DOF;
-  sn_real *bar = dof ? sn_model_bar(a)->dof_frictionloss : sn_model_bar(a)->tendon_frictionloss;
+  sn_bar *bar = dof ? sn_model_bar(a)->dof_frictionloss : sn_model_bar(a)->tendon_frictionloss;
   const int state = w->efc_state[row];
   if (!bar || (state != SN_CSTATE_LINEARNEG && state != SN_CSTATE_LINEARPOS)) return;
   bar[w->efc_id[row]] += a->row_lambda[row] * sn_sign(w->efc_force[row]);
@@ -121,8 +121,8 @@ SN_LOCAL void friction_model_vjp(const SnWorld *w, SnAdjoint *a, int row) {
 
 // Bound `side` of a range, margin.
 SN_LOCAL void limit_model_vjp(const SnAdjoint *a, int type, int id, int side, int row) {
-  sn_real *range = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_range : sn_model_bar(a)->jnt_range;
-  sn_real *margin = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_margin : sn_model_bar(a)->jnt_margin;
+  sn_bar *range = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_range : sn_model_bar(a)->jnt_range;
+  sn_bar *margin = type == SN_CNSTR_LIMIT_TENDON ? sn_model_bar(a)->tendon_margin : sn_model_bar(a)->jnt_margin;
   if (range) range[2 * id + side] += side == 0 ? -a->row_pos[row] : a->row_pos[row];
   if (margin) margin[id] -= a->row_pos[row];
 }

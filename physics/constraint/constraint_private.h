@@ -60,7 +60,7 @@ SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 
 #if defined(SN_MODEL_BARS)
 // Computes the contact velocities (3, 6) of contact i in the motions lambda, a, v.
-SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_real *velocity);
+SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *velocity);
 #endif
 
 // ---- impedance.c ----
@@ -77,7 +77,7 @@ SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, s
 // those of a block of a source, or of contact i. velocity (3, 6) holds the contact velocities of the motions lambda, a,
 // v; it is read where the cone is a pyramid.
 SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block);
-SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *velocity);
+SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *velocity);
 #endif
 
 // ---- constraint.c ----

@@ -261,14 +261,14 @@ SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, s
 #if defined(SN_MODEL_BARS)
 // Bars of what several rows of a source or contact share.
 typedef struct ImpedanceBar {
-  sn_real impedance, weight;  // d; log A
-  sn_real width;              // dwidth, through k and b
-  sn_real solref[SN_NREF], solreffriction[SN_NREF];
+  sn_bar impedance, weight;  // d; log A
+  sn_bar width;              // dwidth, through k and b
+  sn_bar solref[SN_NREF], solreffriction[SN_NREF];
 } ImpedanceBar;
 
 // Stiffness and damping of a row: bars of the solref that they were made of, and of dwidth.
-SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_real k_bar,
-                                   sn_real b_bar, sn_real *ref_bar, sn_real *width_bar) {
+SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_bar k_bar, sn_bar b_bar,
+                                   sn_bar *ref_bar, sn_bar *width_bar) {
   const sn_real k = kbip[0], b = kbip[1];
   if (ref[0] > 0) {
     ref_bar[0] -= 2 * k_bar * k / ref[0];
@@ -285,13 +285,14 @@ SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_
 
 // Adds the bars of one row. ref: its solref, of friction in `ref_bar`'s place.
 SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const sn_real *ref, sn_real dwidth,
-                            sn_real *ref_bar, ImpedanceBar *bar) {
-  const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], c = a->row_c[row];
-  const sn_real force = a->row_lambda[row] * w->efc_force[row];
+                            sn_bar *ref_bar, ImpedanceBar *bar) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2];
+  const sn_bar c = a->row_c[row];
+  const sn_bar force = a->row_lambda[row] * w->efc_force[row];
   sn_real slope;
   const sn_real depth = sn_reference_depth(w, row, &slope);
   bar->impedance += c * kbip[0] * depth;
-  row_spring_model_vjp(ref, dwidth, kbip, kbip[0] == 0 ? 0 : c * imp * depth, -c * w->efc_vel[row], ref_bar,
+  row_spring_model_vjp(ref, dwidth, kbip, kbip[0] == 0 ? sn_bar_of(0) : c * imp * depth, -c * w->efc_vel[row], ref_bar,
                        &bar->width);
   // the force of saturated friction loss does not depend on D
   const int state = w->efc_state[row];
@@ -302,8 +303,8 @@ SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const
 }
 
 // Numbers of solimp at distance r, from the bars of d and of dwidth. raw: as they stand in the model.
-SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_real r, sn_real bar, sn_real width_bar,
-                               sn_real *out) {
+SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_real r, sn_bar bar, sn_bar width_bar,
+                               sn_bar *out) {
   const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2], mid = solimp[3], p = solimp[4];
   const bool free0 = raw[0] == d0, free1 = raw[1] == dwidth;
   if (free1) out[1] += width_bar;
@@ -326,7 +327,7 @@ SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_rea
 }
 
 // Numbers of solref, unless others have replaced them.
-SN_LOCAL void solref_model_vjp(const sn_real *raw, const sn_real *ref, const sn_real *bar, sn_real *out) {
+SN_LOCAL void solref_model_vjp(const sn_real *raw, const sn_real *ref, const sn_bar *bar, sn_bar *out) {
   for (int i = 0; i < SN_NREF; ++i)
     if (raw[i] == ref[i]) out[i] += bar[i];
 }
@@ -334,7 +335,7 @@ SN_LOCAL void solref_model_vjp(const sn_real *raw, const sn_real *ref, const sn_
 // Where the bars of a kind of source go; a field may be NULL.
 typedef struct SourceBar {
   const sn_real *solref, *solimp;  // as they stand in the model
-  sn_real *solref_bar, *solimp_bar;
+  sn_bar *solref_bar, *solimp_bar;
 } SourceBar;
 
 SN_LOCAL SourceBar source_bar(const SnModel *m, const SnModelBar *b, int type) {
@@ -352,13 +353,13 @@ SN_LOCAL SourceBar source_bar(const SnModel *m, const SnModelBar *b, int type) {
   }
 }
 
-SN_LOCAL void add_bar(sn_real *to, int i, sn_real x) {
+SN_LOCAL void add_bar(sn_bar *to, int i, sn_bar x) {
   if (to) to[i] += x;
 }
 
 // What A of row k of a source is made of: bar is that of log A.
-SN_LOCAL void source_weight_model_vjp(const SnModel *m, SnModelBar *b, int type, int id, int k, sn_real bar) {
-  bar /= source_weight(m, type, id, k);
+SN_LOCAL void source_weight_model_vjp(const SnModel *m, SnModelBar *b, int type, int id, int k, sn_bar bar) {
+  bar = bar / source_weight(m, type, id, k);
   if (type == SN_CNSTR_FRICTION_DOF) {
     add_bar(b->dof_invweight0, id, bar);
   } else if (type == SN_CNSTR_LIMIT_JOINT) {
@@ -399,9 +400,10 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 // Coefficients of friction of an elliptic contact, through its R and its cone.
-SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_real *friction) {
+SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_bar *friction) {
   const int row = con->efc_address, state = w->efc_state[row];
-  const sn_real *x = w->efc_jar + row, *f = w->efc_force + row, *l = a->row_lambda + row, *mu = con->friction;
+  const sn_real *x = w->efc_jar + row, *f = w->efc_force + row, *mu = con->friction;
+  const sn_bar *l = a->row_lambda + row;
   if (state == SN_CSTATE_QUADRATIC) {
     for (int j = 2; j < con->dim; ++j) {
       friction[j - 1] += 2 * l[j] * f[j] / mu[j - 1];
@@ -409,14 +411,14 @@ SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnConta
     }
   }
   if (state != SN_CSTATE_CONE) return;
-  sn_real T = 0, along = 0;  // along: bar of f_0, those of the others added
+  sn_real T = 0;
   for (int j = 1; j < con->dim; ++j) T += mu[j - 1] * mu[j - 1] * x[j] * x[j];
   T = sn_sqrt(T);
-  along = l[0];
+  sn_bar along = l[0];  // bar of f_0, those of the others added
   for (int j = 1; j < con->dim; ++j) along += l[j] * f[j] / f[0];
   friction[0] -= along * f[0] * 2 * con->mu * con->mu / ((1 + con->mu * con->mu) * mu[0]);
   const sn_real D = w->efc_D[row] / (1 + con->mu * con->mu);
-  sn_real slide = 0;  // bar of log T through the others
+  sn_bar slide = {0};  // bar of log T through the others
   for (int j = 1; j < con->dim; ++j) slide -= l[j] * f[j];
   for (int j = 1; j < con->dim; ++j) {
     const sn_real share = mu[j - 1] * x[j] * x[j];  // T dT
@@ -425,8 +427,8 @@ SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnConta
 }
 
 // Coefficients of friction of a pyramid, through its edges' directions and its R.
-SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, const sn_real *velocity,
-                                sn_real *friction) {
+SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, const sn_bar *velocity,
+                                sn_bar *friction) {
   const int num = 2 * (con->dim - 1);
   const sn_real mu = con->friction[0];
   for (int r = 0; r < num; ++r) {
@@ -437,7 +439,7 @@ SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnCo
   }
 }
 
-SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *velocity) {
+SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *velocity) {
   const SnContact *con = w->contact + i;
   const int first = con->efc_address, type = w->efc_type[first], dim = con->dim;
   const int num = type == SN_CNSTR_CONTACT_PYRAMIDAL && dim > 1 ? 2 * (dim - 1) : dim;
@@ -455,11 +457,11 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     sn_model_bar(a)->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
   }
   if (!sn_model_bar(a)->pair_conparam) return;
-  sn_real *out = sn_model_bar(a)->pair_conparam + SN_NCONPARAM * con->pair;
+  sn_bar *out = sn_model_bar(a)->pair_conparam + SN_NCONPARAM * con->pair;
   out[0] -= a->con_dist_bar[i];
   solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
   solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
-  if (con->cfd == SN_CONTACT_FAR) bar.impedance = 0;  // its impedance is not the model's
+  if (con->cfd == SN_CONTACT_FAR) bar.impedance = sn_bar_of(0);  // its impedance is not the model's
   solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
   if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
   if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(w, a, con, velocity, out + 1);

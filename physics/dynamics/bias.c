@@ -239,11 +239,12 @@ SN_LOCAL void bias_link_damped(const BiasLink *b, const sn_bar *X, sn_bar *bar, 
 #if defined(SN_MODEL_BARS)
 // Link i by the model. acc: acceleration of its centre of mass without gravity's end, force: on that centre.
 SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const BiasLink *b,
-                                  const sn_real *acc, const sn_real *force) {
+                                  const sn_bar *acc, const sn_bar *force) {
   SnModelBar *bar = sn_model_bar(a);
-  const sn_real *R = w->xmat + 9 * i, *X = a->twist + 6 * SN_NMOTION * i, *A = w->cacc + 6 * i;
-  const sn_real *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL, *Xy = X + 6 * SN_Y;
-  sn_real u[3], uy[3], d[6], turn[3], local[3];
+  const sn_real *R = w->xmat + 9 * i, *A = w->cacc + 6 * i;
+  const sn_bar *X = a->twist + 6 * SN_NMOTION * i;
+  const sn_bar *Xl = X + 6 * SN_LAMBDA, *Xa = X + 6 * SN_ACC, *Xv = X + 6 * SN_VEL, *Xy = X + 6 * SN_Y;
+  sn_bar u[3], uy[3], d[6], turn[3], local[3];
   bias_com_velocity(b, u, Xl);
   bias_com_velocity(b, uy, Xy);
   for (int e = 0; e < 6; ++e) d[e] = Xa[e] - X[6 * SN_NEXT + e];
@@ -256,7 +257,7 @@ SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     sn_addto3(bar->link_com + 3 * i, local);
   }
   if (bar->link_inertia) {
-    sn_real *I = bar->link_inertia + 6 * i, alpha[3];
+    sn_bar *I = bar->link_inertia + 6 * i, alpha[3];
     sn_add3(alpha, A, Xa);
     sn_cross(turn, Xl, Xv);
     sn_add_inertia_bar(I, R, Xl, alpha, -1);
@@ -268,8 +269,8 @@ SN_LOCAL void bias_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
 
 // Armatures by the model.
 SN_LOCAL void bias_armature_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
-  const sn_real *l = a->motion + SN_LAMBDA * m->nv, *acc = a->motion + SN_ACC * m->nv, *y = a->motion + SN_Y * m->nv;
-  const sn_real *next = a->motion + SN_NEXT * m->nv;
+  const sn_bar *l = a->motion + SN_LAMBDA * m->nv, *acc = a->motion + SN_ACC * m->nv, *y = a->motion + SN_Y * m->nv;
+  const sn_bar *next = a->motion + SN_NEXT * m->nv;
   for (int i = 0; sn_model_bar(a)->dof_arm && i < m->nv; ++i)
     sn_model_bar(a)->dof_arm[i] += y[i] * (acc[i] - next[i]) - l[i] * acc[i];
   for (int t = 0; sn_model_bar(a)->ten_arm && t < m->ntendon; ++t) {
@@ -298,7 +299,7 @@ SN_LOCAL void bias_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   bias_com_velocity(&b, F, sum);
   sn_addcross(F, Xv, uv);
 #if defined(SN_MODEL_BARS)
-  sn_real acc[3];
+  sn_bar acc[3];
   sn_copy3(acc, F);
 #endif
   sn_scale3(F, F, -b.mass);

@@ -51,8 +51,8 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
 #if defined(SN_MODEL_BARS)
 // Adds the bar of a symmetric matrix I in the frame R to r (xx yy zz xy xz yz). It is that of sign x' I y, where x and
 // y are in world axes.
-SN_INLINE void sn_add_inertia_bar(sn_real *r, const sn_real *R, const sn_real *x, const sn_real *y, sn_real sign) {
-  sn_real u[3], v[3];
+SN_INLINE void sn_add_inertia_bar(sn_bar *r, const sn_real *R, const sn_bar *x, const sn_bar *y, sn_real sign) {
+  sn_bar u[3], v[3];
   sn_mulmattvec3(u, R, x);
   sn_mulmattvec3(v, R, y);
   for (int e = 0; e < 3; ++e) r[e] += sign * u[e] * v[e];

@@ -367,8 +367,9 @@ SN_LOCAL void kin_joint_back(const SnModel *m, const SnWorld *w, int j, KinJoint
 }
 
 // Torque about a point of a wrench about c.
-SN_LOCAL void kin_torque(sn_real *torque, const sn_real *W, const sn_real *c, const sn_real *point) {
-  sn_real arm[3], t[3];
+SN_LOCAL void kin_torque(sn_bar *torque, const sn_bar *W, const sn_real *c, const sn_real *point) {
+  sn_real arm[3];
+  sn_bar t[3];
   sn_sub3(arm, c, point);
   sn_cross(t, arm, W + 3);
   sn_add3(torque, W, t);
@@ -377,8 +378,8 @@ SN_LOCAL void kin_torque(sn_real *torque, const sn_real *W, const sn_real *c, co
 // Anchor of joint j, of a hinge, slide or ball.
 SN_LOCAL void kin_anchor_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int j, const KinJoint *f) {
   const int dof = m->jnt_dofadr[j], n = m->jnt_type[j] == SN_JNT_BALL ? 3 : 1;
-  const sn_real *force = bar->dof_wrench + 6 * dof + 3;
-  sn_real local[3], t[3] = {0, 0, 0}, u[3];
+  const sn_bar *force = bar->dof_wrench + 6 * dof + 3;
+  sn_bar local[3], t[3] = {0}, u[3];
   for (int k = dof; m->jnt_type[j] != SN_JNT_SLIDE && k < dof + n; ++k) {
     sn_cross(u, w->cdof + 6 * k, bar->dof_pull + 6 * k + 3);  // U . (d x a) = d . (a x U)
     sn_addto3(t, u);
@@ -394,9 +395,10 @@ SN_LOCAL void kin_anchor_model_vjp(const SnModel *m, const SnWorld *w, SnModelBa
 SN_LOCAL void kin_axis_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int j, const sn_real *c,
                                  const KinJoint *f) {
   const int dof = m->jnt_dofadr[j], adr = m->jnt_qposadr[j];
-  const sn_real *W = bar->dof_wrench + 6 * dof, *U = bar->dof_pull + 6 * dof, *a = w->cdof + 6 * dof;
+  const sn_bar *W = bar->dof_wrench + 6 * dof, *U = bar->dof_pull + 6 * dof;
+  const sn_real *a = w->cdof + 6 * dof;
   const sn_real q = w->qpos[adr] - m->qpos0[adr];
-  sn_real e[3], t[3], torque[3], local[3];
+  sn_bar e[3], t[3], torque[3], local[3];
   if (m->jnt_type[j] == SN_JNT_SLIDE) {
     sn_addscl3(e, U + 3, W + 3, q);
   } else {
@@ -414,7 +416,8 @@ SN_LOCAL void kin_axis_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar 
 SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   SnModelBar *bar = sn_model_bar(a);
   const int first = m->body_jntadr[i], base = m->body_base[i];
-  const sn_real *c = w->subtree_com + 3 * m->body_rootid[i], *W = a->wrench + 6 * i;
+  const sn_real *c = w->subtree_com + 3 * m->body_rootid[i];
+  const sn_bar *W = a->wrench + 6 * i;
   KinJoint f;
   if (m->body_mocapid[i] >= 0 || (m->body_jntnum[i] > 0 && m->jnt_type[first] == SN_JNT_FREE)) return;
   sn_copy3(f.pos, w->xpos + 3 * i);
@@ -430,7 +433,7 @@ SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     sn_copy3(f.pos, f.before_pos);
     sn_copy(f.mat, f.before_mat, 9);
   }
-  sn_real local[3], torque[3];
+  sn_bar local[3], torque[3];
   if (bar->base_pos) {
     sn_mulmattvec3(local, w->xmat + 9 * base, W + 3);
     sn_addto3(bar->base_pos + 3 * i, local);
@@ -442,9 +445,9 @@ SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 // Wrenches on geoms and sites: to their frames in their links. Leaves the wrenches at zero.
-SN_LOCAL void kin_objects_model_vjp(const SnWorld *w, int count, const int *link, sn_real *wrench, sn_real *pos,
-                                    sn_real *turn) {
-  sn_real local[3];
+SN_LOCAL void kin_objects_model_vjp(const SnWorld *w, int count, const int *link, sn_bar *wrench, sn_bar *pos,
+                                    sn_bar *turn) {
+  sn_bar local[3];
   for (int i = 0; i < count; ++i) {
     const sn_real *R = w->xmat + 9 * link[i];
     if (turn) {

@@ -127,15 +127,15 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 #if defined(SN_MODEL_BARS)
 // Adds the bars of the coefficients of a polynomial, times `scale`: of the linear one and of the others at |x|.
-SN_LOCAL void passive_polynomial_bar(sn_real *linear, sn_real *poly, sn_real x, sn_real scale) {
+SN_LOCAL void passive_polynomial_bar(sn_bar *linear, sn_bar *poly, sn_real x, sn_bar scale) {
   if (linear) linear[0] += scale;
-  for (int p = 0; poly && p < SN_NPOLY; ++p) poly[p] += (scale *= x);
+  for (int p = 0; poly && p < SN_NPOLY; ++p) poly[p] += (scale = scale * x);
 }
 
 // Joint springs by the model. lambda: of its dofs; dif: displacement of n numbers, slope: -force' by it, for n = 1.
-SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_real *lambda, const sn_real *dif) {
+SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_bar *lambda, const sn_real *dif) {
   const sn_real x = n == 1 ? dif[0] : sn_norm3(dif);
-  sn_real along = 0;
+  sn_bar along = {0};
   for (int e = 0; e < n; ++e) along += lambda[e] * dif[e];
   passive_polynomial_bar(bar->jnt_stiffness ? bar->jnt_stiffness + j : NULL,
                          bar->jnt_stiffnesspoly ? bar->jnt_stiffnesspoly + SN_NPOLY * j : NULL, x, -along);
@@ -145,9 +145,10 @@ SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_r
 SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real x, bool springs,
                                        bool dampers) {
   SnModelBar *bar = sn_model_bar(a);
-  const sn_real pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA], v = w->ten_velocity[t];
+  const sn_bar pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
+  const sn_real v = w->ten_velocity[t];
   if (dampers && bar->ten_damp) {
-    sn_real *damp = bar->ten_damp + (1 + SN_NPOLY) * t;
+    sn_bar *damp = bar->ten_damp + (1 + SN_NPOLY) * t;
     passive_polynomial_bar(damp, damp + 1, sn_abs(v), -pull * v);
   }
   if (!springs || x == 0) return;
@@ -159,11 +160,11 @@ SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdj
 }
 
 // Gravity compensation by the model: vel is the velocity of the point p where a link is lifted, moved the force on it.
-SN_LOCAL void passive_lift_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int i, const sn_real *vel,
-                                     const sn_real *moved) {
+SN_LOCAL void passive_lift_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *bar, int i, const sn_bar *vel,
+                                     const sn_bar *moved) {
   if (bar->gravity) sn_addtoscl3(bar->gravity, vel, -m->link_lift[4 * i + 3]);
   if (!bar->link_lift) return;
-  sn_real local[3];
+  sn_bar local[3];
   sn_mulmattvec3(local, w->xmat + 9 * i, moved);
   sn_addto3(bar->link_lift + 4 * i, local);
   bar->link_lift[4 * i + 3] -= sn_dot3(m->opt.gravity, vel);
@@ -324,7 +325,7 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
       a->qvel_bar[i] -= a->motion[SN_LAMBDA * m->nv + i] * sn_damping_slope(damp, w->qvel[i]);
 #if defined(SN_MODEL_BARS)
       if (!sn_model_bar(a) || !sn_model_bar(a)->dof_damp) continue;
-      sn_real *bar = sn_model_bar(a)->dof_damp + (1 + SN_NPOLY) * i;
+      sn_bar *bar = sn_model_bar(a)->dof_damp + (1 + SN_NPOLY) * i;
       passive_polynomial_bar(bar, bar + 1, sn_abs(w->qvel[i]), -a->motion[SN_LAMBDA * m->nv + i] * w->qvel[i]);
 #endif
     }

@@ -46,6 +46,7 @@ struct SnModelTangents {
   bool *geom_sized, *muscle_moved;
 };
 
+#if !defined(SN_PACK)
 static void list_fields(const SnModel *m, BarField *field) {
   const BarField all[] = {
 #define SN_BAR_FIELD(kind, name, source, rows, cols) \
@@ -229,15 +230,17 @@ void sn_model_tangents_free(SnModelTangents *t) {
 
 int sn_model_tangents_count(const SnModelTangents *t) { return t->n; }
 
+#endif
+
 // Points the fields that are used into memory at base; NULL only counts. Returns the numbers.
-static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_real *base) {
+static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_bar *base) {
   size_t count = 0;
   for (int k = 0; k < BAR_FIELDS; ++k) {
-    sn_real *at = base && t->used[k] ? base + count : NULL;
+    sn_bar *at = base && t->used[k] ? base + count : NULL;
     if (base) memcpy((char *)bar + t->field[k].pointer, &at, sizeof at);
     if (t->used[k]) count += (size_t)t->field[k].rows * (size_t)t->field[k].cols;
   }
-  sn_real **const scratch[4] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench, &bar->dof_pull};
+  sn_bar **const scratch[4] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench, &bar->dof_pull};
   for (int k = 0; k < 4; ++k) {
     if (base) *scratch[k] = base + count;
     count += 6 * (size_t)t->scratch[k];
@@ -247,7 +250,7 @@ static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_real *base) {
 
 size_t sn_model_bar_size(const SnModelTangents *t) {
   SnModelBar bar = {0};
-  return (sizeof(sn_real) * place(t, &bar, NULL) + 64) / 64 * 64;
+  return (sizeof(sn_bar) * place(t, &bar, NULL) + 64) / 64 * 64;
 }
 
 void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) {
@@ -257,14 +260,14 @@ void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory) 
   bar->muscle_moved = t->muscle_moved;
 }
 
-void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_real *out) {
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, int c, sn_real *out) {
   for (int p = 0; p < t->n; ++p) {
     double sum = 0;
     for (int i = t->adr[p]; i < t->adr[p + 1]; ++i) {
       const BarEntry *e = t->entry + i;
-      const sn_real *at;
+      const sn_bar *at;
       memcpy(&at, (const char *)bar + t->field[e->field].pointer, sizeof at);
-      sum += e->rate * (double)at[e->index];
+      sum += e->rate * (double)sn_column(at[e->index], c);
     }
     out[p] = (sn_real)sum;
   }

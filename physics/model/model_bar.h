@@ -12,11 +12,12 @@
 #ifndef SINEW_PHYSICS_MODEL_MODEL_BAR_H_
 #define SINEW_PHYSICS_MODEL_MODEL_BAR_H_
 
+#include "physics/base/bar.h"
 #include "physics/model/model.h"
 
 // Holds derivatives of a scalar by fields of a model. A field that no parameter moves is NULL.
 typedef struct SnModelBar {
-#define SN_BAR_FIELD(kind, name, source, rows, cols) sn_real *name;
+#define SN_BAR_FIELD(kind, name, source, rows, cols) sn_bar *name;
 #define SN_BAR_NONE(name, source, count)
 #include "physics/model/model_bar_fields.inc"
 #undef SN_BAR_FIELD
@@ -24,10 +25,10 @@ typedef struct SnModelBar {
   // Mark what is costly and moved by a parameter: sizes of geoms (ngeom), tables of muscles (nactuator).
   const bool *geom_sized, *muscle_moved;
   // Scratch of the stages, zero between states.
-  sn_real *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
-  sn_real *site_wrench;  // (nsite, 6) on sites likewise
-  sn_real *dof_wrench;   // (nv, 6) on all that moves with a dof
-  sn_real *dof_pull;     // (nv, 6) bar of the dof's axis
+  sn_bar *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
+  sn_bar *site_wrench;  // (nsite, 6) on sites likewise
+  sn_bar *dof_wrench;   // (nv, 6) on all that moves with a dof
+  sn_bar *dof_pull;     // (nv, 6) bar of the dof's axis
 } SnModelBar;
 
 // Holds the directions in which parameters move a model. Needs no model once made. Stays as it is, so that threads may
@@ -44,11 +45,11 @@ SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const
 void sn_model_tangents_free(SnModelTangents *t);
 // Returns the number of parameters.
 int sn_model_tangents_count(const SnModelTangents *t);
-// Returns the bytes of a bar of the fields that the parameters move.
+// Returns the bytes of a bar of the fields that the parameters move, of this text's bars (physics/base/bar.h).
 size_t sn_model_bar_size(const SnModelTangents *t);
 // Points the fields of a bar into memory of that size, 64-byte aligned, and zeroes it.
 void sn_model_bar_init(const SnModelTangents *t, SnModelBar *bar, void *memory);
-// Writes the derivatives by the parameters (n).
-void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, sn_real *out);
+// Writes the derivatives by the parameters (n), of column c of the bars.
+void sn_model_bar_apply(const SnModelTangents *t, const SnModelBar *bar, int c, sn_real *out);
 
 #endif

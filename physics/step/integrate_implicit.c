@@ -208,14 +208,15 @@ SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lan
 #if defined(SN_MODEL_BARS)
 // What the part of a free body's bias force in -h y' B a+ is made of: the head of this file.
 typedef struct IntegrateFree {
-  const sn_real *omega, *turn, *k, *n, *f;
+  const sn_real *omega, *turn, *k;
+  const sn_bar *n, *f;
 } IntegrateFree;
 
 // The same part by mass, centre of mass and inertia: -h [m f . k + (n x w) . I a + (n x a) . I w].
 SN_LOCAL void integrate_free_model_vjp(const SnWorld *w, SnModelBar *to, int i, sn_real mass, sn_real h,
                                        const IntegrateFree *b) {
   const sn_real *R = w->xmat + 9 * i;
-  sn_real t[3], u[3], sum[3], local[3];
+  sn_bar t[3], u[3], sum[3], local[3], along[3];
   if (to->link_mass) to->link_mass[i] -= h * sn_dot3(b->f, b->k);
   if (to->link_com) {
     sn_cross(sum, b->k, b->n);
@@ -230,9 +231,11 @@ SN_LOCAL void integrate_free_model_vjp(const SnWorld *w, SnModelBar *to, int i, 
   }
   if (!to->link_inertia) return;
   sn_cross(t, b->n, b->omega);
-  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, b->turn, -h);
+  sn_copy3(along, b->turn);
+  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, along, -h);
   sn_cross(t, b->n, b->turn);
-  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, b->omega, -h);
+  sn_copy3(along, b->omega);
+  sn_add_inertia_bar(to->link_inertia + 6 * i, R, t, along, -h);
 }
 #endif
 
@@ -320,7 +323,7 @@ SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnA
 #if defined(SN_MODEL_BARS)
 // The slope of actuator i by the model, with the bar `bar`.
 SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
-                                        sn_real bar) {
+                                        sn_bar bar) {
   const int out = m->actuator_outadr[i];
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm) to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)

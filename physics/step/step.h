@@ -40,34 +40,41 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 
 // ---- step_jacobian.c ----
 
+// Says by which parameters of the model rows are differentiated, too, and holds the memory for it. The CPU has it.
+typedef struct SnParameterRows {
+  const struct SnModelTangents *tangents;
+  void *memory;  // sn_parameter_rows_size bytes, 64-byte aligned; of one thread
+} SnParameterRows;
+
+#if defined(SN_MODEL_BARS)
+// Returns the bytes of that memory: of a bar of the model, and of one for several columns.
+size_t sn_parameter_rows_size(const SnModelTangents *tangents);
+// Lets the adjoints that follow add to a bar of the model, zero at first.
+void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a);
+// Writes what they have added in column c as derivatives by the parameters.
+void sn_parameter_row(const SnParameterRows *by, int c, sn_real *out);
+// Zeroes the bar.
+void sn_parameter_rows_clear(const SnParameterRows *by);
+// Ends it: nobody asks for derivatives by the model any more.
+void sn_parameter_rows_end(SnAdjoint *a);
+#endif
+
+// Says where Jacobians of a step go: rows are the next state, columns the state, the controls, parameters.
+typedef struct SnStepJacobian {
+  sn_real *A, *B;             // (n, n), (n, nu)
+  const SnParameterRows *by;  // for E; NULL: there is none
+  sn_real *E;                 // (n, parameters)
+} SnStepJacobian;
+
 // Computes the rows that need an adjoint, SN_COLUMNS at a time: not those of positions that follow from velocities.
-SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
+SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to);
 // Computes the Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major. Rows are the next state,
 // columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for sn_step_vjp; of
 // the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not smooth.
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
-
-#if defined(SN_MODEL_BARS)
-// Says by which parameters of the model rows are differentiated, and holds the memory for it.
-typedef struct SnParameterRows {
-  const SnModelTangents *tangents;
-  SnModelBar *bar;
-  void *memory;  // sn_model_bar_size(tangents) bytes, 64-byte aligned
-} SnParameterRows;
-
-// Lets the adjoints that follow add to a bar of the model, zero at first.
-void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a);
-// Writes what the adjoint of one number has added as derivatives by the parameters, and zeroes the bar.
-void sn_parameter_row(const SnParameterRows *by, sn_real *out);
-// Ends it: nobody asks for derivatives by the model any more.
-void sn_parameter_rows_end(SnAdjoint *a);
-
-// Computes A and B as sn_step_jacobian, up to rounding, and E (n, parameters): the next state by the parameters. Takes
-// an adjoint for each velocity; under RK4 for each position; for each activation where parameters move what these
-// depend on, else one.
-void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnParameterRows *by,
-                         sn_real *A, sn_real *B, sn_real *E);
-#endif
+// Computes E, too. Takes an adjoint for each velocity; under RK4 for each position; for each activation where
+// parameters move what these depend on, else one for all.
+SN_FUNC void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to);
 
 // ---- integrate.c ----
 

@@ -15,12 +15,14 @@
 SN_INLINE int jacobian_activations(const SnModel *m) { return m->opt.integrator == SN_INT_RK4 ? 2 * m->nv : m->nv; }
 SN_INLINE int jacobian_adjoints(const SnModel *m) { return jacobian_activations(m) + (m->na > 0); }
 
-// Sets column c of NEXT, zero before, for adjoint k.
-SN_LOCAL void jacobian_set(const SnModel *m, SnAdjoint *a, int c, int k) {
+// Sets column c of NEXT, zero before, for adjoint k. each: of each activation on its own.
+SN_LOCAL void jacobian_set(const SnModel *m, SnAdjoint *a, int c, int k, bool each) {
   if (k < m->nv)
     sn_set_column(a->qvel_next_bar + k, c, 1);
   else if (k < jacobian_activations(m))
     sn_set_column(a->qpos_next_bar + k - m->nv, c, 1);
+  else if (each)
+    sn_set_column(a->act_next_bar + k - jacobian_activations(m), c, 1);
   else
     for (int i = 0; i < m->na; ++i) sn_set_column(a->act_next_bar + i, c, 1);
 }
@@ -53,38 +55,90 @@ SN_LOCAL void jacobian_activation_rows(const SnModel *m, const SnAdjoint *a, SnL
   }
 }
 
-SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B) {
-  const int nv = m->nv, n = jacobian_adjoints(m);
+#if defined(SN_MODEL_BARS)
+// Where a bar stands in the memory of SnParameterRows, and its numbers behind it.
+enum { ROWS_HEAD = (sizeof(SnModelBar) + 63) / 64 * 64 };
+SN_INLINE SnModelBar *rows_bar(const SnParameterRows *by) { return (SnModelBar *)by->memory; }
+
+void sn_parameter_rows_clear(const SnParameterRows *by) {
+  sn_model_bar_init(by->tangents, rows_bar(by), (char *)by->memory + ROWS_HEAD);
+}
+
+void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a) {
+  sn_parameter_rows_clear(by);
+  a->host->model = rows_bar(by);
+}
+
+void sn_parameter_row(const SnParameterRows *by, int c, sn_real *out) {
+  sn_model_bar_apply(by->tangents, rows_bar(by), c, out);
+}
+
+void sn_parameter_rows_end(SnAdjoint *a) { a->host->model = NULL; }
+
+// Begins E, whose rows of activations are zero unless they get one. Returns whether parameters move what these depend
+// on.
+SN_LOCAL bool jacobian_begin_parameters(const SnModel *m, SnAdjoint *a, const SnStepJacobian *to) {
+  const int cols = sn_model_tangents_count(to->by->tangents);
+  sn_parameter_rows_begin(to->by, a);
+  if (m->na > 0) memset(to->E + (size_t)2 * (size_t)m->nv * (size_t)cols, 0, sizeof *to->E * (size_t)(m->na * cols));
+  const SnModelBar *bar = sn_model_bar(a);
+  return bar->actuator_dynprm || bar->actuator_actrange || bar->actuator_ctrlrange;
+}
+#endif
+
+// The row of the next state that adjoint k gives.
+SN_INLINE int jacobian_row_of(const SnModel *m, int k) {
+  const int first = jacobian_activations(m);
+  return k < m->nv ? m->nv + k : k < first ? k - m->nv : 2 * m->nv + k - first;
+}
+
+// Adjoints first ... first + num of a step, side by side.
+SN_LOCAL void jacobian_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int first, int num,
+                               bool each) {
+  SN_FOR(i, m->nv) a->qpos_next_bar[i] = a->qvel_next_bar[i] = sn_bar_of(0);
+  SN_FOR(i, m->na) a->act_next_bar[i] = sn_bar_of(0);
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    for (int c = 0; c < num; ++c) jacobian_set(m, a, c, first + c, each);
+  }
+  SN_SYNC(lane);
+  sn_adjoint_clear(m, a, lane);
+  sn_step_vjp(m, w, a, lane);
+  sn_position_vjp(m, w, a, lane);
+}
+
+SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to) {
+  const int activations = jacobian_activations(m);
+  bool each = false;
+#if defined(SN_MODEL_BARS)
+  if (to->by) each = jacobian_begin_parameters(m, a, to);
+#endif
+  const int n = each ? activations + m->na : jacobian_adjoints(m);
   for (int first = 0; first < n; first += SN_COLUMNS) {
     const int num = sn_mini(SN_COLUMNS, n - first);
-    SN_FOR(i, nv) a->qpos_next_bar[i] = a->qvel_next_bar[i] = sn_bar_of(0);
-    SN_FOR(i, m->na) a->act_next_bar[i] = sn_bar_of(0);
-    SN_SYNC(lane);
-    SN_ONE(lane) {
-      for (int c = 0; c < num; ++c) jacobian_set(m, a, c, first + c);
-    }
-    SN_SYNC(lane);
-    sn_adjoint_clear(m, a, lane);
-    sn_step_vjp(m, w, a, lane);
-    sn_position_vjp(m, w, a, lane);
+    jacobian_adjoint(m, w, a, lane, first, num, each);
     for (int c = 0; c < num; ++c) {
-      const int k = first + c;
-      if (k == jacobian_activations(m))
-        jacobian_activation_rows(m, a, lane, c, A, B);
-      else
-        jacobian_row(m, a, lane, c, k < nv ? nv + k : k - nv, A, B);
+      const int k = first + c, row = jacobian_row_of(m, k);
+      if (k >= activations && !each) {
+        jacobian_activation_rows(m, a, lane, c, to->A, to->B);
+        continue;
+      }
+      jacobian_row(m, a, lane, c, row, to->A, to->B);
+#if defined(SN_MODEL_BARS)
+      if (to->by) sn_parameter_row(to->by, c, to->E + row * sn_model_tangents_count(to->by->tangents));
+#endif
     }
     SN_SYNC(lane);
+#if defined(SN_MODEL_BARS)
+    if (to->by) sn_parameter_rows_clear(to->by);
+#endif
   }
+#if defined(SN_MODEL_BARS)
+  if (to->by) sn_parameter_rows_end(a);
+#endif
 }
 
 #if !defined(SN_PACK)
-// Matrices whose rows are the next state: A, B, and E by parameters of the model, NULL where there are none.
-typedef struct JacobianRows {
-  sn_real *A, *B, *E;
-  int parameters;
-} JacobianRows;
-
 // Row k of X from the rows of the velocities of `num` dofs from `adr` on, times qacc_bar.
 SN_LOCAL void jacobian_combine(const SnAdjoint *a, sn_real *X, int cols, int nv, int k, int adr, int num) {
   for (int e = 0; e < cols; ++e) X[k * cols + e] = a->qacc_bar[adr] * X[(nv + adr) * cols + e];
@@ -93,17 +147,22 @@ SN_LOCAL void jacobian_combine(const SnAdjoint *a, sn_real *X, int cols, int nv,
 }
 
 // The row of position k from the bars of its joint's positions and velocities: those of `num` dofs from `adr` on.
-SN_LOCAL void jacobian_position_row(const SnModel *m, const SnAdjoint *a, int k, int adr, int num, JacobianRows to) {
+SN_LOCAL void jacobian_position_row(const SnModel *m, const SnAdjoint *a, int k, int adr, int num,
+                                    const SnStepJacobian *to, int parameters) {
   const int nv = m->nv, n = 2 * nv + m->na;
-  jacobian_combine(a, to.A, n, nv, k, adr, num);
-  jacobian_combine(a, to.B, m->nu, nv, k, adr, num);
-  if (to.E) jacobian_combine(a, to.E, to.parameters, nv, k, adr, num);
-  for (int i = adr; i < adr + num; ++i) to.A[k * n + i] += a->qpos_bar[i];
+  jacobian_combine(a, to->A, n, nv, k, adr, num);
+  jacobian_combine(a, to->B, m->nu, nv, k, adr, num);
+  if (parameters > 0) jacobian_combine(a, to->E, parameters, nv, k, adr, num);
+  for (int i = adr; i < adr + num; ++i) to->A[k * n + i] += a->qpos_bar[i];
 }
 
 // Positions that move with the new velocity, which sn_integrate_vjp has left in rk_rate: of a turn its three dofs one
 // after the other, those of different joints at once.
-SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, JacobianRows to) {
+SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to) {
+  int parameters = 0;
+#if defined(SN_MODEL_BARS)
+  if (to->by) parameters = sn_model_tangents_count(to->by->tangents);
+#endif
   for (int e = 0; e < 3; ++e) {
     SN_FOR(i, m->nv) {
       const int j = m->dof_jntid[i], type = m->jnt_type[j], k = i - m->jnt_dofadr[j];
@@ -116,79 +175,43 @@ SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
     SN_FOR(i, m->nv) {
       const int j = m->dof_jntid[i], type = m->jnt_type[j], k = i - m->jnt_dofadr[j];
       const bool turns = type == SN_JNT_BALL || (type == SN_JNT_FREE && k >= 3);
-      if (a->qpos_next_bar[i] != 0) jacobian_position_row(m, a, i, turns ? i - k % 3 : i, turns ? 3 : 1, to);
+      if (a->qpos_next_bar[i] != 0)
+        jacobian_position_row(m, a, i, turns ? i - k % 3 : i, turns ? 3 : 1, to, parameters);
     }
     SN_SYNC(lane);
   }
 }
 
 #if defined(SN_HAS_COLUMNS)
-// sn_jacobian_rows of the text that is compiled with SN_PACK.
-void sn_jacobian_rows_columns(const SnModel *m, SnWorld *w, SnAdjointColumns *a, SnLane *lane, sn_real *A, sn_real *B);
+// Those of the text that is compiled with SN_PACK.
+void sn_jacobian_rows_columns(const SnModel *m, SnWorld *w, SnAdjointColumns *a, SnLane *lane,
+                              const SnStepJacobian *to);
+size_t sn_model_bar_size_columns(const SnModelTangents *tangents);
 #endif
-
-SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B) {
-#if defined(SN_HAS_COLUMNS)
-  if (a->host && a->host->columns)
-    sn_jacobian_rows_columns(m, w, a->host->columns, lane, A, B);
-  else
-#endif
-    sn_jacobian_rows(m, w, a, lane, A, B);
-  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, (JacobianRows){A, B, NULL, 0});
-}
 
 #if defined(SN_MODEL_BARS)
-void sn_parameter_rows_begin(const SnParameterRows *by, SnAdjoint *a) {
-  sn_model_bar_init(by->tangents, by->bar, by->memory);
-  a->host->model = by->bar;
-}
-
-void sn_parameter_row(const SnParameterRows *by, sn_real *out) {
-  sn_model_bar_apply(by->tangents, by->bar, out);
-  sn_model_bar_init(by->tangents, by->bar, by->memory);
-}
-
-void sn_parameter_rows_end(SnAdjoint *a) { a->host->model = NULL; }
-
-// Whether parameters move what activations depend on.
-static bool sensitivity_moves_activations(const SnModelBar *bar) {
-  return bar->actuator_dynprm || bar->actuator_actrange || bar->actuator_ctrlrange;
-}
-
-// Takes adjoint k of a step: as jacobian_set has it, beyond these of one activation each.
-static void sensitivity_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int k, bool each) {
-  for (int i = 0; i < m->nv; ++i) a->qpos_next_bar[i] = a->qvel_next_bar[i] = 0;
-  for (int i = 0; i < m->na; ++i) a->act_next_bar[i] = 0;
-  if (each)
-    a->act_next_bar[k - jacobian_activations(m)] = 1;
-  else
-    jacobian_set(m, a, 0, k);
-  sn_adjoint_clear(m, a, lane);
-  sn_step_vjp(m, w, a, lane);
-  sn_position_vjp(m, w, a, lane);
-}
-
-void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnParameterRows *by,
-                         sn_real *A, sn_real *B, sn_real *E) {
-  const int nv = m->nv, first = jacobian_activations(m);
-  const size_t cols = (size_t)sn_model_tangents_count(by->tangents);
-  sn_parameter_rows_begin(by, a);
-  const bool moved = sensitivity_moves_activations(by->bar);
-  const int n = moved ? first + m->na : jacobian_adjoints(m);
-  if (m->na > 0) sn_zero(E + 2 * (size_t)nv * cols, m->na * (int)cols);
-  for (int k = 0; k < n; ++k) {
-    const bool each = moved && k >= first;
-    const int row = each ? 2 * nv + k - first : k < nv ? nv + k : k - nv;
-    sensitivity_adjoint(m, w, a, lane, k, each);
-    if (k >= first && !each) {
-      jacobian_activation_rows(m, a, lane, 0, A, B);
-      continue;
-    }
-    jacobian_row(m, a, lane, 0, row, A, B);
-    sn_parameter_row(by, E + (size_t)row * cols);
-  }
-  sn_parameter_rows_end(a);
-  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, (JacobianRows){A, B, E, (int)cols});
+size_t sn_parameter_rows_size(const SnModelTangents *tangents) {
+  size_t size = sn_model_bar_size(tangents);
+#if defined(SN_HAS_COLUMNS)
+  const size_t columns = sn_model_bar_size_columns(tangents);
+  size = size > columns ? size : columns;
+#endif
+  return ROWS_HEAD + size;
 }
 #endif
+
+SN_FUNC void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to) {
+#if defined(SN_HAS_COLUMNS)
+  if (a->host && a->host->columns)
+    sn_jacobian_rows_columns(m, w, a->host->columns, lane, to);
+  else
+#endif
+    sn_jacobian_rows(m, w, a, lane, to);
+  if (m->opt.integrator != SN_INT_RK4) jacobian_positions(m, w, a, lane, to);
+}
+
+SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B) {
+  const SnStepJacobian to = {A, B, NULL, NULL};
+  sn_step_sensitivity(m, w, a, lane, &to);
+}
 #endif

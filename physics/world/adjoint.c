@@ -6,12 +6,14 @@
 
 #if defined(SN_PACK)
 size_t sn_adjoint_columns_layout(const SnModel *m, void *base) {
-  const size_t head = (sizeof(SnAdjoint) + 63) / 64 * 64;
+  const size_t host = (sizeof(SnAdjoint) + 63) / 64 * 64, head = host + (sizeof(SnAdjointHost) + 63) / 64 * 64;
   SnAdjoint *a = (SnAdjoint *)base;
   SnLayout layout;
   if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return 0;
   if (base) {
     sn_adjoint_bind(&layout, a, NULL, (unsigned char *)base + head);
+    a->host = (SnAdjointHost *)(void *)((unsigned char *)base + host);
+    *a->host = (SnAdjointHost){NULL, NULL};
     memset(a->twist, 0, 6 * SN_NMOTION * sizeof *a->twist);  // of link 0
   }
   return head + layout.global;

@@ -36,8 +36,8 @@
 #include "physics/base/bar.h"
 #include "physics/world/world.h"
 
-// Says that this text has derivatives by the model: that for the CPU whose bars are numbers.
-#if !defined(SN_PACK) && !defined(__CUDACC__)
+// Says that this text has derivatives by the model: that for the CPU.
+#if !defined(__CUDACC__)
 #define SN_MODEL_BARS
 #include "physics/model/model_bar.h"
 
@@ -76,7 +76,7 @@ typedef struct SnAdjointColumns SnAdjointColumns;
 // Holds what an adjoint has on the CPU alone.
 typedef struct SnAdjointHost {
   SnAdjointColumns *columns;  // for several rows of a Jacobian at once; NULL: one after the other
-  struct SnModelBar *model;   // gets the derivatives by the model; NULL: nobody asks for them
+  struct SnModelBar *model;   // gets the derivatives by the model; NULL: nobody asks for them, as of columns
 } SnAdjointHost;
 
 typedef struct SnAdjoint {

@@ -206,8 +206,8 @@ SnCode sn_backend_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, 
 // reaches `until`. Called again with the same batch it goes on where it stopped.
 bool sn_backend_gradients(SnBackend *b, SnBackendModel *x, SnGradientBatch *batch, const SnClock *clock, double until);
 
-// Computes Jacobians along the rollouts of the last batch of gradients, one with `forward` that is done and has
-// x->count items, at states that they have. Returns false when the clock reaches `until` before the end. Called again with the
+// Computes Jacobians along the rollouts of the last batch of gradients. The batch had `forward` and is done; its
+// x->count items have the states. Returns false when the clock reaches `until` before the end. Called again with the
 // same linearization it goes on where it stopped; sn_backend_abandon comes before another one.
 bool sn_backend_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization *linearization, const SnClock *clock,
                           double until);

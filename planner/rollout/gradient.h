@@ -113,9 +113,9 @@ void sn_gradient_free(SnGradientWork *g);
 bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *clock, double until);
 void sn_gradient_abandon(SnGradientWork *g);
 // Computes Jacobians along the rollouts that were last made, or given, in the first x->count places. They are of a
-// batch with `forward` that ended, whose items have the states asked for. All threads share these. No batch is under way. Returns
-// false when the clock reaches `until` before the end. Called again with the same `x` it goes on where it stopped;
-// sn_gradient_abandon comes before another one.
+// batch with `forward` that ended, whose items have the states asked for. All threads share these. No batch is under
+// way. Returns false when the clock reaches `until` before the end. Called again with the same `x` it goes on where it
+// stopped; sn_gradient_abandon comes before another one.
 bool sn_gradient_linearize(SnGradientWork *g, const SnLinearization *x, const SnClock *clock, double until);
 
 #endif

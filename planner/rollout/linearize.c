@@ -28,7 +28,9 @@ static void sensor_row(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane,
   if (x->C) memcpy(x->C + r * n + nv, a->qvel_bar, nv * sizeof *x->C);
   if (x->C) memcpy(x->C + r * n + 2 * nv, a->act_bar, na * sizeof *x->C);
   if (x->D) memcpy(x->D + r * nu, a->ctrl_bar, nu * sizeof *x->D);
-  if (x->F) sn_parameter_row(x->by, x->F + r * (size_t)sn_model_tangents_count(x->by->tangents));
+  if (!x->F) return;
+  sn_parameter_row(x->by, 0, x->F + r * (size_t)sn_model_tangents_count(x->by->tangents));
+  sn_parameter_rows_clear(x->by);
 }
 
 void sn_sensor_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnSensorJacobian *x) {
@@ -41,7 +43,7 @@ void sn_sensor_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
   for (int i = 0; i < m->nsensor; ++i) {
     const int dof = plain_sensor(m, i), velocity = m->sensor_type[i] == SN_SENS_JOINTVEL ? m->nv : 0;
     for (int k = 0; k < m->sensor_dim[i]; ++k) {
-      const size_t r = (size_t)(m->sensor_adr[i] + k);
+      const size_t r = (size_t)m->sensor_adr[i] + (size_t)k;
       if (x->sensors && x->sensors[r] == 0) continue;
       if (dof < 0)
         sensor_row(m, w, a, lane, x, r);
@@ -141,7 +143,7 @@ static bool linearize_world(const SnModel *m, SnLane *lane, Places to, SnLineari
   sn_number *const A = to.A ? to.A : at.A, *const B = to.B ? to.B : at.B;
   const SnSensorJacobian sensors = {to.C, to.D, to.F, at.by, to.sensors, at.bar};
   if (to.E)
-    sn_step_sensitivity(m, at.world, at.adjoint, lane, at.by, A, B, to.E);
+    sn_step_sensitivity(m, at.world, at.adjoint, lane, &(SnStepJacobian){A, B, at.by, to.E});
   else if (to.A || to.B)
     sn_step_jacobian(m, at.world, at.adjoint, lane, A, B);
   if (to.C || to.D || to.F) sn_sensor_jacobian(m, at.world, at.adjoint, lane, &sensors);

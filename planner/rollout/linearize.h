@@ -9,7 +9,8 @@
 
 // Asks for the Jacobians of rollouts that are kept, at nstep states from `first` on. With n = sn_tangent_size rows are
 // those of the next state (A, B, E) or of sensordata (C, D, F), columns the state, the controls and parameters of the
-// model. Each of the six may be NULL. The last state of a rollout has sensors and no step: A, B, E are left alone there.
+// model. Each of the six may be NULL. The last state of a rollout has sensors and no step: A, B, E are left alone
+// there.
 typedef struct SnLinearization {
   int count, nstep, first;
   SnCfdSettings cfd;  // contacts from distance in the steps, like SnGradientSettings.cfd
@@ -49,7 +50,7 @@ typedef struct SnLinearizeScratch {
   sn_real *A, *B;             // (n, n), (n, nu)
   sn_real *bar;               // (nsensordata)
   SnExpandInput expand;       // scratch for the model of the cost
-  const SnParameterRows *by;  // of this thread; NULL without parameters
+  const SnParameterRows *by;  // memory of this thread; NULL without parameters
 } SnLinearizeScratch;
 
 // Returns how many states have work to do: a step each, and the last one where the cost is wanted.

@@ -107,6 +107,54 @@ void body_sample(BodyPair *b, double speed) {
   body_follow(b);
 }
 
+SinewModel *body_moved(const SinewModel *model, const char *name, double step, SinewError *err) {
+  int rows, cols;
+  const double *now = sinew_model_array(model, name, &rows, &cols);
+  if (!now) fail_msg("there is no array %s", name);
+  double *value = calloc((size_t)(rows * cols) + 1, sizeof *value);
+  for (int i = 0; i < rows * cols; ++i) value[i] = now[i] * (1 + step);
+  SinewArray array = {name, value, rows, cols};
+  SinewModel *m = sinew_model_with_arrays(model, &array, 1, err);
+  if (!m && strstr(err->text, "has the size of its mesh")) {
+    array.value = now;
+    m = sinew_model_with_arrays(model, &array, 1, err);
+  }
+  if (!m) fail_msg("%s", err->text);
+  free(value);
+  return m;
+}
+
+SinewParameters *body_parameters(const SinewModel *model, const char *const *arrays, int count, SinewError *err) {
+  SinewModel **m = calloc(2 * (size_t)count, sizeof *m);
+  double *step = calloc((size_t)count, sizeof *step);
+  for (int p = 0; p < count; ++p) {
+    m[p] = body_moved(model, arrays[p], step[p] = 1e-5, err);
+    m[count + p] = body_moved(model, arrays[p], -1e-5, err);
+  }
+  SinewParameters *all = sinew_parameters_create(model, (const SinewModel *const *)m,
+                                                 (const SinewModel *const *)m + count, step, count, err);
+  if (!all) fail_msg("%s", err->text);
+  for (int p = 0; p < 2 * count; ++p) sinew_model_free(m[p]);
+  free(m);
+  free(step);
+  return all;
+}
+
+int body_open_cpus(SinewBackend *cpu[2]) {
+  for (int i = 0; i < 2; ++i) {
+    SinewError err;
+    SinewBackendOptions options = sinew_default_backend();
+    options.threads = 1 + 2 * i;
+    if (!(cpu[i] = sinew_backend_open("cpu", &options, &err))) fail_msg("%s", err.text);
+  }
+  return 0;
+}
+
+int body_close_cpus(SinewBackend *cpu[2]) {
+  for (int i = 0; i < 2; ++i) sinew_backend_close(cpu[i]);
+  return 0;
+}
+
 void body_compare_columns(const char *name, const double *ours, const double *fine, const double *coarse, int rows,
                           int cols, int *compared, int *skipped) {
   for (int k = 0; k < cols; ++k) {

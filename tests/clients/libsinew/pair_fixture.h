@@ -32,6 +32,15 @@ void body_follow(BodyPair *b);
 // Draws a random state of MuJoCo, mocap poses too, and puts the body there.
 void body_sample(BodyPair *b, double speed);
 
+// Returns the model with one array times 1 + step; where the sizes of a mesh forbid that, as it is. Fails the test
+// where it cannot.
+SinewModel *body_moved(const SinewModel *model, const char *name, double step, SinewError *err);
+// Returns parameters that move one array each, by shares of 1e-5. Fails the test where it cannot.
+SinewParameters *body_parameters(const SinewModel *model, const char *const *arrays, int count, SinewError *err);
+// Opens the CPU on 1 thread and on 3; closes both. They are a group's setup and teardown: 0.
+int body_open_cpus(SinewBackend *cpu[2]);
+int body_close_cpus(SinewBackend *cpu[2]);
+
 // Fails the test, and says why, when a call on b has failed.
 void body_ok(const BodyPair *b, SinewStatus status);
 

@@ -10,19 +10,12 @@ static SinewBackend *cpu[2];  // of 1 thread and of 3
 
 static int setup(void **state) {
   (void)state;
-  for (int i = 0; i < 2; ++i) {
-    SinewError err;
-    SinewBackendOptions options = sinew_default_backend();
-    options.threads = 1 + 2 * i;
-    if (!(cpu[i] = sinew_backend_open("cpu", &options, &err))) fail_msg("%s", err.text);
-  }
-  return 0;
+  return body_open_cpus(cpu);
 }
 
 static int teardown(void **state) {
   (void)state;
-  for (int i = 0; i < 2; ++i) sinew_backend_close(cpu[i]);
-  return 0;
+  return body_close_cpus(cpu);
 }
 
 // Rollouts from one state, and the Jacobians along them.

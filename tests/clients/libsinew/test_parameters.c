@@ -36,30 +36,8 @@ static void refused(SinewStatus status, const SinewError *err, SinewStatus wante
   if (status != wanted || !strstr(err->text, word)) fail_msg("%d, %s: '%s' is expected", (int)status, err->text, word);
 }
 
-// The model with one array times 1 + step.
-static SinewModel *moved(const SinewModel *model, const char *name, double step, SinewError *err) {
-  int rows, cols;
-  double value[512];
-  const double *now = sinew_model_array(model, name, &rows, &cols);
-  assert_true(now && rows * cols <= 512);
-  for (int i = 0; i < rows * cols; ++i) value[i] = now[i] * (1 + step);
-  const SinewArray array = {name, value, rows, cols};
-  SinewModel *m = sinew_model_with_arrays(model, &array, 1, err);
-  if (!m) fail_msg("%s", err->text);
-  return m;
-}
-
 static SinewParameters *all_parameters(const SinewModel *model, SinewError *err) {
-  SinewModel *m[2 * PARAMETERS];
-  double step[PARAMETERS];
-  for (int p = 0; p < PARAMETERS; ++p) {
-    m[p] = moved(model, arrays[p], step[p] = 1e-5, err);
-    m[PARAMETERS + p] = moved(model, arrays[p], -1e-5, err);
-  }
-  SinewParameters *all = sinew_parameters_create(model, (const SinewModel *const *)m,
-                                                 (const SinewModel *const *)m + PARAMETERS, step, PARAMETERS, err);
-  if (!all) fail_msg("%s", err->text);
-  for (int p = 0; p < 2 * PARAMETERS; ++p) sinew_model_free(m[p]);  // nobody needs them any more
+  SinewParameters *all = body_parameters(model, arrays, PARAMETERS, err);
   assert_int_equal(sinew_parameters_count(all), PARAMETERS);
   return all;
 }
@@ -133,8 +111,8 @@ static void rollouts(void **state) {
     if (sinew_batch_vjp(s.batch, &bars, &out, &s.b.err) != SINEW_OK) fail_msg("%s", s.b.err.text);
   assert_memory_equal(plain, beside, sizeof(double) * (size_t)(COUNT * s.nv));
   for (int p = 0; p < PARAMETERS; ++p) {
-    SinewModel *more = moved(s.b.model, arrays[p], 1e-6, &s.b.err),
-               *less = moved(s.b.model, arrays[p], -1e-6, &s.b.err);
+    SinewModel *more = body_moved(s.b.model, arrays[p], 1e-6, &s.b.err),
+               *less = body_moved(s.b.model, arrays[p], -1e-6, &s.b.err);
     run(&s, more, up);
     run(&s, less, down);
     for (int i = 0; i < COUNT; ++i) {
@@ -160,7 +138,7 @@ static void integrations(void **state) {
   memcpy(start, b.o.mj->qpos0, sizeof(double) * (size_t)nq);
   start[2] = 0.5;  // nothing touches
   for (int run = 0; run < 2 * PARAMETERS + 1; ++run) {
-    SinewModel *m = run == 0 ? NULL : moved(b.model, arrays[(run - 1) / 2], run % 2 ? 1e-4 : -1e-4, &b.err);
+    SinewModel *m = run == 0 ? NULL : body_moved(b.model, arrays[(run - 1) / 2], run % 2 ? 1e-4 : -1e-4, &b.err);
     SinewIntegratorDef def = sinew_default_integrator();
     def.model = m ? m : b.model;
     def.gradients = true;
@@ -208,7 +186,7 @@ static void refusals(void **state) {
   double number[COUNT], step = 1e-5, got[COUNT];
   open_scene(&s);
   SinewError *err = &s.b.err;
-  SinewModel *more = moved(s.b.model, "body_mass", 1e-5, err);
+  SinewModel *more = body_moved(s.b.model, "body_mass", 1e-5, err);
   const SinewModel *const plus[1] = {more}, *const nothing[1] = {NULL};
   body_open_string(&other, "<mujoco><worldbody><body><joint/><geom size='0.1'/></body></worldbody></mujoco>");
   const SinewModel *const strange[1] = {other.model};
