@@ -15,6 +15,19 @@ _EXTRAS = {
     "identify": ("matplotlib", "mujoco", "scipy", "tqdm", "yaml"),
     "ray": ("ray",),
     "cmaes": ("cmaes",),
+    "sysid": (
+        "absl",
+        "colorama",
+        "imageio",
+        "jinja2",
+        "matplotlib",
+        "mujoco",
+        "plotly",
+        "scipy",
+        "tabulate",
+        "typing_extensions",
+        "yaml",
+    ),
 }
 
 

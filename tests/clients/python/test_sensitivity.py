@@ -21,7 +21,8 @@ SCENE = """
     <geom type="plane" size="2 2 1"/>
     <body pos="0 0 0.3"><freejoint/><geom name="ball" size="0.1"/></body>
     <body pos="1 0 1">
-      <joint name="wrist" type="ball" damping="0.1"/><geom name="arm" type="capsule" size="0.02" fromto="0 0 0 0.3 0 0"/>
+      <joint name="wrist" type="ball" damping="0.1"/>
+      <geom name="arm" type="capsule" size="0.02" fromto="0 0 0 0.3 0 0"/>
       <body pos="0.3 0 0"><joint name="elbow" axis="0 1 0" stiffness="2"/>
         <geom type="capsule" size="0.02" fromto="0 0 0 0.2 0 0"/><site name="end" pos="0.2 0 0"/></body>
     </body>
