@@ -69,6 +69,12 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     # Steps of a millisecond are far from the slope of the toss, those that keep to a tolerance are not.
     "contact_gradients.py": (["--points", "4", "--converged", "3"], [], SLOPES, 0.5),
     "muscle_strength.py": ([], [], r"0: error +(\S+) mrad[\s\S]*3: error +(\S+) mrad", 0.05),
+    "sysid_arm.py": (
+        ["--recordings", "2", "--steps", "200", "--iterations", "8"],
+        ["plotly", "scipy", "tabulate"],
+        r"sinew.sysid:[^\n]* cost (\S+) -> (\S+),",
+        0.05,
+    ),
     "gym_agent.py": (["--rounds", "6"], ["gymnasium"], r"mean cost of a step (\S+) -> (\S+),", 0.9),
     "controller.py": (["--seconds", "1"], ["zmq"], r"of the hand (\S+) mm at first, (\S+) mm", 0.5),
 }
