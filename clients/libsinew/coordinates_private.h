@@ -15,8 +15,8 @@ void api_bar_of_array(const SnModel *m, const double *qpos, const double *tangen
 // along a quaternion is lost.
 void api_bar_of_tangent(const SnModel *m, const double *qpos, const double *array_bar, double *tangent_bar);
 
-// Turns derivatives by mocap bodies as the engine has them, (nmocap, 6) torques and forces, into those of the public
-// header: displacements, then turns about the world's axes. `bar` may be `wrench`.
+// Turns derivatives by mocap bodies, (nmocap, 6), from the engine's torques and forces into those of the public header.
+// These are by displacements, then by turns about the world's axes. `bar` may be `wrench`.
 void api_bar_of_mocap(const SnModel *m, const double *wrench, double *bar);
 
 #endif

@@ -214,7 +214,8 @@ def native_integrator(
     return _core.Integrator(
         model._native, method, [_number("rtol", rtol), _number("atol", atol)], sizes,
         [_number(f"controller.{name}", x) for name, x in vars(c).items()], whole("max_steps", max_steps), bool(linear),
-        bool(stop_at_outputs), bool(gradients), memory_bytes(memory), None if cfd is None else cfd._native(), bool(events),
+        bool(stop_at_outputs), bool(gradients), memory_bytes(memory), None if cfd is None else cfd._native(),
+        bool(events),
     )  # fmt: skip
 
 

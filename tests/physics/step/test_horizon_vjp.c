@@ -323,7 +323,7 @@ static void moments_of_model(void **state) {
   c.out_qpos[2 * m->nv + 6] = 1;  // the pendulum's angle
   run(&c, NULL, 0, NULL, NULL, NULL);
   if (sn_horizon_vjp(c.h, &c.in, NULL, &bars, &err) != SN_OK) fail_msg("%s", err.text);
-  sn_model_bar_apply(tangents, &model, &limit);
+  sn_model_bar_apply(tangents, &model, 0, &limit);
   for (int k = 0; k < 2; ++k) {
     const double eps = 1e-5;
     double value[2];
