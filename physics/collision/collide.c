@@ -206,7 +206,7 @@ SN_LOCAL bool collide_is_smooth(const SnModel *m, const SnWorld *w, int pair) {
 }
 
 // The length of the smoothing, of which formulas take cubes.
-SN_INLINE sn_real collide_smoothing(const SnWorld *w) { return sn_max(w->cfd->smooth, SN_R(1e-6)); }
+SN_INLINE sn_real collide_smoothing(const SnWorld *w) { return sn_max((sn_real)w->cfd->smooth, SN_R(1e-6)); }
 
 // Contacts without choices, touching or not.
 SN_LOCAL int collide_smooth_pair(const SnModel *m, const SnWorld *w, int pair, const SnShape *a, const SnShape *b,

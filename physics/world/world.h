@@ -15,9 +15,9 @@ typedef struct SnCfd {
   int on;                     // 0: MuJoCo's contacts, and nothing below is read but `surrogate`
   int surrogate;              // 1: adjoints carry contact points rigidly (sn_collide_surrogate_vjp)
   int friction;               // 1: rows at a distance have the pair's own condim; 0: one frictionless row a pair
+  float smooth;               // pairs that take part collide without choices, smoothed over this length [m]; 0: as ever
   sn_real solimp[SN_NIMP];    // impedance where bodies do not touch; solimp[2] is the reach [m], > 0
   sn_real width;              // width of the softplus [m], > 0
-  sn_real smooth;             // pairs that take part collide without choices, smoothed over this length [m]; 0: as ever
   const unsigned char *pair;  // 1: pair takes part (ncpair); NULL: all do
 } SnCfd;
 

@@ -24,8 +24,8 @@ static inline SnCfd sn_cfd(const SnCfdSettings *s) {
   to = (SnCfd){.on = s->on,
                .surrogate = s->surrogate,
                .friction = s->friction,
+               .smooth = (float)s->smooth,
                .width = (sn_real)s->width,
-               .smooth = (sn_real)s->smooth,
                .pair = s->pair};
   for (int k = 0; k < SN_NIMP; ++k) to.solimp[k] = (sn_real)s->solimp[k];
   return to;

@@ -316,7 +316,7 @@ static void moments_of_model(void **state) {
   sn_model_bar_init(tangents, &model, memory);
   SnError err = {0};
   const SnHorizonBars bars = {.out_qpos = c.out_qpos, .mocap = mocap, .model = &model};
-  double limit = 0;
+  sn_real limit = 0;
   memset(c.out_qpos, 0, sizeof c.out_qpos);
   memset(c.out_qvel, 0, sizeof c.out_qvel);
   c.out_qpos[2 * m->nv + 2] = 1;  // the ball's height at the end
@@ -335,7 +335,7 @@ static void moments_of_model(void **state) {
       value[e] = (double)(end[2 * m->nq + 2] + end[2 * m->nq + 7]);
       *moved = was;
     }
-    const double d = (value[1] - value[0]) / (2 * eps), g = k == 0 ? (double)mocap[5] : limit;
+    const double d = (value[1] - value[0]) / (2 * eps), g = k == 0 ? (double)mocap[5] : (double)limit;
     print_message("%s: %.8g, difference %.8g\n", k == 0 ? "height of the floor" : "upper limit", g, d);
     assert_true(fabs(d) > 0.1);
     assert_true(fabs(g - d) < 1e-4 * fabs(d));
