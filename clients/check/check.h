@@ -93,11 +93,12 @@ bool check_gradient_agrees(const CheckGradientReport *r);
 // Puts MuJoCo where a step is smooth: moving, muscles active, joints inside of their ranges.
 void check_start_moving(CheckBodies *b, uint64_t seed);
 
-// Compares a motion of `steps` steps, rounded up to a multiple of four, and fills the report. Fails where a run of ours
-// does not come to its end. Allocates while it runs.
+// Compares a motion of `steps` steps, rounded up to a multiple of four, and fills the report. The motion is halved as
+// long as MuJoCo's own steps are uncertain by more than 1e-3. Fails where a run of ours does not come to its end.
+// Allocates while it runs.
 SinewStatus check_integration(CheckBodies *b, int steps, uint64_t seed, CheckIntegrationReport *r, SinewError *err);
 // Returns true when the motion at the last tolerance is right to 1e-6 and four times the reference's uncertainty, and
-// slopes to 1e-3. At most half of the slopes may be left out.
+// slopes to 1e-3. The uncertainty may be 1e-3, and half of the slopes may be left out.
 bool check_integration_agrees(const CheckIntegrationReport *r);
 
 // Tells whether a function is curved where its fine and coarse differences f, c (n each) disagree. Such differences

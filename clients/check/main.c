@@ -493,7 +493,8 @@ int main(int argc, char **argv) {
       "--integrate: a motion of --steps steps of the model under held controls, by Tsit5 at tolerances 1e-4, 1e-6 and "
       "1e-8, beside MuJoCo's RK4 with steps 32 times as fine; refsafe is off in both. Agrees with the last motion "
       "within "
-      "1e-6 and four times what MuJoCo's steps of twice that size are off, and with slopes within 1e-3.\n\nExit "
+      "1e-6 and four times what MuJoCo's steps of twice that size are off, and with slopes within 1e-3; the motion is "
+      "halved where these are off by more than 1e-3.\n\nExit "
       "status: 0 agrees, 1 differs, 2 "
       "the model uses what is not supported (all of it is listed), 3 it cannot be "
       "loaded.";

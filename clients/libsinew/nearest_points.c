@@ -216,7 +216,7 @@ static void close_call(Call *c) {
 
 // Works on all states. Of those that fail the first one is told of, whatever thread had it.
 static SinewStatus run(Call *c, SinewBackend *backend, SinewError *err) {
-  c->threads = c->at.count < sn_pool_size(backend->pool) ? 1 : sn_pool_size(backend->pool);
+  c->threads = c->at.count > 1 ? sn_pool_size(backend->pool) : 1;
   c->bench = calloc((size_t)c->threads, sizeof *c->bench);
   c->status = calloc((size_t)c->at.count + 1, sizeof *c->status);
   SinewStatus status = SINEW_OK;

@@ -195,17 +195,18 @@ void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, co
 }
 
 // Finds the nearest points of r again with another size of one of its two shapes. Returns whether they are about where
-// they were, within `near` [m].
+// they were, within `near` [m]; *found counts the searches that found any.
 static bool resized(const SnModel *m, SnShape shape[2], int side, const sn_real *size, sn_real near,
-                    const SnDistance *r, SnContact *con) {
+                    const SnDistance *r, SnContact *con, int *found) {
   const sn_real *own = shape[side].size;
   shape[side].size = size;
-  const bool found = find(m, shape, shape + 1, r->collider, SN_MAXVAL, con);
+  const bool good = find(m, shape, shape + 1, r->collider, SN_MAXVAL, con);
   shape[side].size = own;
-  if (!found || con->dist >= SN_MAXVAL) {
+  if (!good || con->dist >= SN_MAXVAL) {
     *con = r->contact;
     return false;
   }
+  ++*found;
   sn_normalize3(con->frame);
   return sn_dist3(con->pos, r->contact.pos) <= near;
 }
@@ -221,19 +222,20 @@ void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const S
     const sn_real *size = shape[side].size, h = SN_DIFFERENCE * size[k % 3], near = SN_R(0.01) * size[k % 3];
     SnContact end[2][SN_MAXCON_PAIR];
     bool steady = true;
+    int found = 0;
     if (h == 0 || m->geom_type[shape[side].geom] == SN_GEOM_PLANE || m->geom_type[shape[side].geom] == SN_GEOM_MESH)
       continue;
     for (int e = 0; e < 2; ++e) {
       sn_real moved[3];
       sn_copy3(moved, size);
       moved[k % 3] += e == 0 ? h : -h;
-      steady = resized(m, shape, side, moved, near, r, end[e]) && steady;
+      steady = resized(m, shape, side, moved, near, r, end[e], &found) && steady;
     }
     sn_real sum = contact.dist * (end[0]->dist - end[1]->dist);
     for (int e = 0; e < 3 && steady; ++e)
       sum += contact.pos[e] * (end[0]->pos[e] - end[1]->pos[e]) +
              contact.normal[e] * (end[0]->frame[e] - end[1]->frame[e]);
-    size_bar[swap ? (k + 3) % 6 : k] += sum / (2 * h);
+    if (found > 0) size_bar[swap ? (k + 3) % 6 : k] += sum / ((sn_real)found * h);
   }
 }
 

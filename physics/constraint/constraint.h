@@ -32,9 +32,14 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
 // Solves to rounding from where sn_solve stopped: qacc, efc_force, efc_state, efc_jar, qfrc_constraint. Leaves the
 // factor of H behind. Costs little more than a solve with it where nothing was left to do.
 SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns true on the rows of an elliptic contact after its first: they are treated with the first.
+SN_INLINE bool sn_is_cone_tail(const SnWorld *w, int row) {
+  return w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC && w->contact[w->efc_id[row]].efc_address != row;
+}
+
 // Returns a number that changes its sign where a row goes from `state` to another one or back (SnConstraintState), for
 // residuals jar (nefc). It has about one slope on both sides, as those of a row that acts are scaled by its impedance.
-// Takes the first row of an elliptic contact.
+// The row is no cone tail.
 SN_FUNC sn_real sn_row_boundary(const SnWorld *w, int row, const sn_real *jar, int state, int other);
 // Solves once more, from the qacc_warmstart that sn_solve has left, and finishes. The bits are those of both on a world
 // made anew that starts there. Uses the factor of sn_solve where it is that of this start. Leaves qacc_warmstart.

@@ -2,6 +2,7 @@
 #ifndef SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
 #define SINEW_PHYSICS_CONSTRAINT_SOLVER_PRIVATE_H_
 
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
 enum { SN_MAXSUPER = SN_SOLVE_PART };  // most rows of the factor of H that are eliminated together
@@ -77,11 +78,6 @@ SN_INLINE SnConstraintState sn_cone_zone(sn_real mu, sn_real N, sn_real T) {
   if (T <= 0) return N >= 0 ? SN_CSTATE_SATISFIED : SN_CSTATE_QUADRATIC;
   if (N >= mu * T) return SN_CSTATE_SATISFIED;
   return mu * N + T <= 0 ? SN_CSTATE_QUADRATIC : SN_CSTATE_CONE;
-}
-
-// Returns true on the rows of an elliptic contact after its first: they are treated with the first.
-SN_INLINE bool sn_is_cone_tail(const SnWorld *w, int row) {
-  return w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC && w->contact[w->efc_id[row]].efc_address != row;
 }
 
 #endif

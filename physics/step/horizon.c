@@ -134,7 +134,7 @@ void sn_horizon_step(const SnHorizon *h, int k, sn_real time[2], const sn_real *
                      const sn_real **act) {
   const SnHorizonScratch *x = h->scratch;
   const int slot = h->settings.keep > 0 ? sn_horizon_slot(h, k) : 0;
-  const bool held = slot >= 0 && slot < sn_horizon_slots(&h->settings);
+  const bool held = slot >= 0 && slot < sn_maxi(h->settings.keep, 1);
   const SnKeptStep s = kept_in(h, held ? slot : 0);
   time[0] = held ? s.time[0] : x->begin[k];
   time[1] = held ? s.time[1] : x->begin[k + 1] - x->begin[k];

@@ -6,7 +6,8 @@
 //
 // A row of a contact or limit is there while g(q) = pos - margin < 0. At g = 0 its impedance is solimp[0] > 0, so the
 // acceleration jumps from f_- to f_+ (x' = f(x)). A perturbation dx moves the moment by dt = - grad g . dx / g', with
-// g' = J v the rate of g, and behind the event it is
+// g' = grad g . v. (J v of a contact's row is that only where its point is the nearest one: some slide over their
+// shapes.) Behind the event it is
 //
 //   dx_+ = dx + f_- dt - f_+ dt = S dx,   S = I + (f_+ - f_-) grad g' / g',
 //
@@ -167,6 +168,7 @@ static bool find_kink(const SnHorizon *h, sn_real *time) {
   bool found = false;
   for (int r = 0; r < x->now.nefc; ++r) {
     if (x->now.state[r] == x->start.state[r] || x->past.state[r] != x->start.state[r]) continue;
+    if (sn_is_cone_tail(&h->world, r)) continue;
     const sn_real t = kink_time(h, r);
     if (t < 0 || (found && t >= *time)) continue;
     *time = t;
@@ -306,28 +308,40 @@ static int mark_moved(const SnWorld *w, SnEventRows *these, const SnEventRows *o
   return n;
 }
 
-// Hands the shares of the world's rows on to positions, mocap bodies and the model.
-static void moments_vjp(SnHorizon *h, const SnEventRows *these, sn_real share, const SnHorizonBars *bars) {
+// Runs the adjoint of the world's rows from a bar of the gap of one of them alone.
+static void gap_vjp(SnHorizon *h, int row, sn_real bar) {
   const SnModel *m = &h->model;
-  const SnWorld *w = &h->world;
-  SnHorizonScratch *x = h->scratch;
-  SnAdjoint *a = &x->adjoint;
+  SnAdjoint *a = &h->scratch->adjoint;
+  const size_t nefc = (size_t)h->world.nefc[0];
   sn_adjoint_clear(m, a, &h->lane);
-  sn_motion_rest(m, w, a, &h->lane);
-  const size_t nefc = (size_t)w->nefc[0];
+  sn_motion_rest(m, &h->world, a, &h->lane);
   memset(a->row_z, 0, sizeof *a->row_z * 3 * nefc);
   memset(a->row_pos, 0, sizeof *a->row_pos * nefc);
   memset(a->row_lambda, 0, sizeof *a->row_lambda * nefc);
   memset(a->row_c, 0, sizeof *a->row_c * nefc);
-  for (int i = 0; i < these->n; ++i) {
-    const SnEventRow *row = these->row + i;
-    const sn_real speed = row_speed(w, row->row);
-    if (row->moved && sn_abs(speed) > SN_MINVAL) a->row_pos[row->row] = share / speed;
-  }
+  a->row_pos[row] = bar;
   sn_rows_vjp(m, &h->world, a, &h->lane);
   sn_position_vjp(m, &h->world, a, &h->lane);
-  for (int i = 0; i < m->nv; ++i) x->next_bar[i] += a->qpos_bar[i];
-  for (int i = 0; bars->mocap && i < 6 * m->nmocap; ++i) bars->mocap[i] += a->mocap_bar[i];
+}
+
+// Hands the shares of the world's rows on to positions, mocap bodies and the model.
+static void moments_vjp(SnHorizon *h, const SnEventRows *these, sn_real share, const SnHorizonBars *bars) {
+  const SnModel *m = &h->model;
+  SnHorizonScratch *x = h->scratch;
+  SnAdjoint *a = &x->adjoint;
+  struct SnModelBar *model = a->host->model;
+  for (int i = 0; i < these->n; ++i) {
+    if (!these->row[i].moved) continue;
+    a->host->model = NULL;
+    gap_vjp(h, these->row[i].row, 1);
+    a->host->model = model;
+    const sn_real rate = sn_dot(a->qpos_bar, h->world.qvel, m->nv);
+    if (sn_abs(rate) <= SN_MINVAL) continue;
+    const sn_real bar = share / rate;
+    for (int k = 0; k < m->nv; ++k) x->next_bar[k] += bar * a->qpos_bar[k];
+    for (int k = 0; bars->mocap && k < 6 * m->nmocap; ++k) bars->mocap[k] += bar * a->mocap_bar[k];
+    if (model) gap_vjp(h, these->row[i].row, bar);
+  }
 }
 
 bool sn_horizon_jump_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, int k) {

@@ -124,6 +124,7 @@ static Places places(const SnModel *m, const SnLinearization *x, int i, int t, b
   const size_t np = x->by ? (size_t)sn_model_tangents_count(x->by->tangents) : 0;
   const size_t k = (size_t)i * (size_t)x->nstep + (size_t)t;
   const bool room = t < x->nstep;
+  step = step && room;
   return (Places){.A = step ? matrix(x->A, k, n * n) : NULL,
                   .B = step ? matrix(x->B, k, n * nu) : NULL,
                   .C = room ? matrix(x->C, k, ns * n) : NULL,

@@ -24,7 +24,8 @@ typedef struct SnLinearization {
   const SnParameterRows *by;
   const sn_number *sensors;  // (nsensordata) where it is 0 the rows of C, D, F are 0; NULL: all are wanted
   // Arrays for quadratic models of the cost in all states, weighted as they are in the cost of the rollout. Leading
-  // sizes are (count, nstep + 1), and (count, nstep) of lu, lux, luu and what is of the step before. NULL: none.
+  // sizes are (count, nstep + 1), and (count, nstep) of lu, lux, luu and what is of the step before. NULL: none. With
+  // it `first` is 0 and nstep that of the rollouts.
   const SnExpansion *cost;
   // Out (count): SN_GRADIENT_DONE; SN_GRADIENT_DIVERGED, with zeros from the first step that was not made;
   // SN_GRADIENT_UNBOUNDED, with zeros where a number was not finite.

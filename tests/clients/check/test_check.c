@@ -596,14 +596,16 @@ static void motions_have_limits(void **state) {
   const CheckIntegrationReport good = {
       .uncertainty = 1e-6, .row[2].error = 4.9e-6, .slope_error = 1e-3, .slopes_compared = 2, .slopes_skipped = 2};
   assert_true(check_integration_agrees(&good));
-  CheckIntegrationReport bad[5];
-  for (int i = 0; i < 5; ++i) bad[i] = good;
+  CheckIntegrationReport bad[7];
+  for (int i = 0; i < 7; ++i) bad[i] = good;
   bad[0].row[2].error = 5.1e-6;
   bad[1].row[2].error = (double)NAN;
   bad[2].slope_error = 1.1e-3;
   bad[3].slope_error = (double)NAN;
   bad[4].slopes_skipped = 3;
-  for (int i = 0; i < 5; ++i) assert_false(check_integration_agrees(&bad[i]));
+  bad[5].uncertainty = 1.1e-3;
+  bad[6].uncertainty = (double)NAN;
+  for (int i = 0; i < 7; ++i) assert_false(check_integration_agrees(&bad[i]));
 }
 
 int main(void) {

@@ -269,6 +269,33 @@ static void limits(void **state) {
   sn_oracle_free(&c.o);
 }
 
+// A disc that falls onto a plane, where contact points slide over its rim: the rate of their gaps is not the velocity
+// of what is there.
+static void points_that_slide(void **state) {
+  (void)state;
+  static Case c;
+  sn_needs_doubles();
+  sn_oracle_load_string(&c.o,
+                        "<mujoco><option timestep='.005'/><worldbody><geom type='plane' size='5 5 .1'/>"
+                        "<body pos='0 0 .3' euler='20 30 0'><freejoint/><geom type='cylinder' size='.1 .06'/></body>"
+                        "</worldbody></mujoco>");
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.rtol = s.atol = SN_R(1e-9);
+  s.keep = 100000;
+  for (int k = 0; k < (SN_SLOW ? 1 : 4); ++k) {
+    double direction[12 + KNOTS];
+    for (int i = 0; i < 6; ++i) c.o.d->qvel[i] = 0.1 * sn_oracle_uniform(&c.o);
+    begin(&c, &s, 0.4);
+    gradient(&c, NULL);
+    for (int i = 0; i < 12; ++i) direction[i] = sn_oracle_uniform(&c.o);
+    const double d = difference(&c, direction, 1e-6), g = along(&c, direction);
+    print_message("disc: gradient %.9g, difference %.9g, %d steps\n", g, d, c.h->accepted);
+    assert_true(fabs(g - d) < 1e-3 * (fabs(d) + 1));
+    sn_horizon_free(c.h);
+  }
+  sn_oracle_free(&c.o);
+}
+
 // The upper limit of the last joint as a parameter.
 static SnModelTangents *upper_limit(const SnModel *m) {
   SnModel moved[2] = {*m, *m};
@@ -509,7 +536,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(fixed_steps),        cmocka_unit_test(chosen_steps),  cmocka_unit_test(limits),
       cmocka_unit_test(moments_of_model),   cmocka_unit_test(from_distance), cmocka_unit_test(backsolve),
-      cmocka_unit_test(few_steps_are_kept), cmocka_unit_test(refused),
+      cmocka_unit_test(few_steps_are_kept), cmocka_unit_test(refused),       cmocka_unit_test(points_that_slide),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
