@@ -21,7 +21,17 @@ HAND = """
   <actuator><motor joint="IFadb"/></actuator>
 </mujoco>
 """
+FINGERS = """
+<mujoco>
+  <worldbody>
+    <body><joint axis="1 0 0"/><geom name="thumb" size="0.01" pos="0 0.1 0"/></body>
+    <body><joint axis="0 1 0"/><geom name="index" size="0.01" pos="0.1 0 0"/></body>
+    <geom name="ball" size="0.02" pos="0.1 0.1 0.05"/>
+  </worldbody>
+</mujoco>
+"""
 MODULES = {
+    "sinew.sysid": "plotly",
     "sinew.torch": "torch",
     "sinew.mujoco": "mujoco",
     "from_mujoco": "mujoco",
@@ -55,6 +65,26 @@ def of_torch(model: sinew.Model) -> dict[str, Any]:
     return {"ctrl": ctrl, "qpos": torch.tensor(model.key_qpos[0].copy()), "target": torch.tensor([0.45, 0, 1.35])}
 
 
+def of_fingers() -> dict[str, Any]:
+    """Return a model with the geoms of the block on nearest points, two states and bars of its distances."""
+    model = sinew.Model.from_string(FINGERS)
+    return {"model": model, "qpos": np.full((2, model.nq), 0.1), "bar": np.ones((2, 2))}
+
+
+def of_parameters() -> dict[str, Any]:
+    """Return parameters of a cube, and a state, as the block before has them."""
+    text = sinew.share("models/cube_table.xml").read_text()
+    parameters = sinew.Parameters(text, {"half side": sinew.Parameter("geom.cube.size", start=0.04)})
+    return {"parameters": parameters, "start": {"qpos": [0, 0, 0.12, 0.9, 0.3, 0.3, 0.1]}}
+
+
+def of_sysid() -> dict[str, Any]:
+    """Return recordings and parameters of mujoco.sysid."""
+    import test_sysid
+
+    return {"sequences": test_sysid.recorded(1), "params": test_sysid.parameters(["mass", "damping"]), "folder": pathlib.Path()}
+
+
 def named(block: str) -> dict[str, Any]:
     """Return what a reader of the block has already."""
     arm = sinew.share("models/arm_reach.xml")
@@ -69,6 +99,12 @@ def named(block: str) -> dict[str, Any]:
         names |= of_mujoco(arm.read_text())
     if "sinew.torch" in block:
         names |= of_torch(model)
+    if "nearest_points" in block:
+        names |= of_fingers()
+    if "sensitivity" in block:
+        names |= of_parameters()
+    if "sinew.sysid" in block:
+        names |= of_sysid()
     return names
 
 
