@@ -13,8 +13,7 @@
 #include "clients/base/text.h"
 #include "physics/base/clock.h"
 
-// FEW_PLANS: fewer in a row whose cost does not fall are nothing remarkable, as by the default of `patience`.
-enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20, FEW_PLANS = 10 };
+enum { HISTORY = 60, VIEW_LINES = 7, HEADER_EVERY = 20 };
 
 // Without telemetry for so long the daemon is taken for gone; and the time between two looks by requests [s].
 #define GONE 5.0
@@ -33,6 +32,8 @@ typedef struct Watch {
   bool telemetry, terminal, wide;  // wide: UTF-8
   char task[100], backend[32];     // and where its plans are made
   bool device_lost;
+  uint32_t patience;     // of the session's settings: plans in a row whose cost does not fall; 0: that is not said
+  uint64_t version;      // of the configuration that it is from
   double cost[HISTORY];  // of the latest looks
   int looks;
   Look last;
@@ -72,6 +73,24 @@ static SinewStatus ask(Watch *w, Look *look, SinewError *err) {
   return found ? SINEW_OK
                : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the statistics are not those of session %llu",
                               (unsigned long long)w->options->session);
+}
+
+// Reads `patience` where it matters to people and the session's configuration is not the one that it is from.
+static SinewStatus read_patience(Watch *w, const Look *look, SinewError *err) {
+  if (w->options->json || look->now.unimproved == 0 || look->now.config_version == w->version) return SINEW_OK;
+  Sinew__V1__GetConfigRequest in = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  in.session = w->options->session;
+  request.body_case = SINEW__V1__REQUEST__BODY_GET_CONFIG;
+  request.get_config = &in;
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sn_request(w->client, &request, &reply, err);
+  if (status != SINEW_OK) return status == SINEW_ERR_REFUSED ? SINEW_ERR_ENDED : status;
+  const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
+  w->patience = s && s->has_patience_case ? s->patience : 0;
+  w->version = reply->get_config->version;
+  sn_free_reply(reply);
+  return SINEW_OK;
 }
 
 // The next look; SINEW_ERR_ENDED when the session is no more.
@@ -135,13 +154,13 @@ static const char *text_of(double x, const char *format) {
   return out;
 }
 
-// What is said of a cost that does not fall; "" of few plans.
-static const char *progress_of(const Sinew__V1__SessionStatistics *s) {
+// What is said of a cost that does not fall; "" of fewer plans than the session's patience.
+static const char *progress_of(const Watch *w, const Sinew__V1__SessionStatistics *s) {
   static char text[64];
   text[0] = '\0';
   if (s->stuck)
     snprintf(text, sizeof text, ", no progress: its gradient vanishes");
-  else if (s->unimproved >= FEW_PLANS)
+  else if (w->patience > 0 && s->unimproved >= w->patience)
     snprintf(text, sizeof text, ", no improvement for %u plans", (unsigned)s->unimproved);
   return text;
 }
@@ -154,7 +173,7 @@ static void print_line(const Watch *w, const Look *look) {
   printf("%9.2f %11s %11s %11s %8s %8s %9s %7llu %7llu  %s%s%s\n", look->time, text_of(s->cost, "%.5g"),
          text_of(s->best_cost, "%.5g"), text_of(s->gradient_norm, "%.4g"), text_of(look->iterations, "%.0f"),
          text_of(look->plans, "%.1f"), text_of(1e3 * s->plan_age, "%.1f"), (unsigned long long)s->misses,
-         (unsigned long long)s->config_version, w->backend, w->device_lost ? " (device lost)" : "", progress_of(s));
+         (unsigned long long)s->config_version, w->backend, w->device_lost ? " (device lost)" : "", progress_of(w, s));
 }
 
 // The costs of the latest looks as a row of bars, on a logarithmic scale.
@@ -183,7 +202,7 @@ static void print_view(const Watch *w, const Look *look) {
          s->streaming ? "continuous" : "answers requests", (unsigned long long)s->config_version, w->backend,
          w->device_lost ? ": the device is lost" : "");
   printf("cost           %s, best %s%s\033[K\n", text_of(s->cost, "%.6g"), text_of(s->best_cost, "%.6g"),
-         progress_of(s));
+         progress_of(w, s));
   printf("               ");
   print_bars(w);
   printf("\033[K\n");
@@ -234,7 +253,7 @@ SinewStatus watch_run(SinewClient *client, const WatchOptions *options, SinewErr
   SinewStatus status = ask(&w, &look, err);  // says so when there is no such session
   if (status == SINEW_OK) status = subscribe(&w, err);
   const double until = sn_clock_now() + (options->seconds > 0 ? options->seconds : INFINITY);
-  while (status == SINEW_OK) {
+  while (status == SINEW_OK && (status = read_patience(&w, &look, err)) == SINEW_OK) {
     show(&w, &look);
     if ((options->count && (uint64_t)w.looks >= options->count) || sn_clock_now() >= until) return SINEW_OK;
     status = next_look(&w, &look, err);

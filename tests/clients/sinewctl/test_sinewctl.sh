@@ -114,7 +114,24 @@ ctl --json watch "$third" --count 1 >"$work/watch"
 python3 -c "import json; r = json.load(open('$work/watch')); assert r['unimproved'] == 11 and not r['stuck'], r"
 TERM=dumb ctl watch "$third" --count 1 >"$work/watch"
 grep -q '  cpu, no improvement for 11 plans$' "$work/watch" || { cat "$work/watch"; exit 1; }
+# From the plan on that the session's settings say, also when they change while somebody watches.
+awaited() {
+  for _ in $(seq 200); do ! grep -q "$1" "$work/watch" || return 0; sleep 0.05; done
+  echo "no line '$1' of watch:"; cat "$work/watch"; return 1
+}
+: >"$work/watch"
+TERM=dumb ctl watch "$third" --seconds 60 --interval 0.05 >"$work/watch" &
+watching=$!
+awaited ' 1  cpu, no improvement for 11 plans$'
+check "r['version'] == 2" tune "$third" patience=12
+awaited ' 2  cpu$'
+check "r['version'] == 3" tune "$third" patience=11
+awaited ' 3  cpu, no improvement for 11 plans$'
+check "r['version'] == 4" tune "$third" patience=0
+awaited ' 4  cpu$'
 check 'r == {}' close "$third"
+wait "$watching"
+grep -q "^session $third has ended$" "$work/watch" || { cat "$work/watch"; exit 1; }
 refused 'no session 123' watch 123
 refused 'expected the number of a session' watch x
 
