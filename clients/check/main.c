@@ -1,7 +1,6 @@
 // sinew-check: one step of ours against one of MuJoCo's, from the same state, at every state that MuJoCo passes
 // through when it runs the model under seeded smooth controls. With --gradient also its derivatives, and a rollout's;
-// with
-// --integrate a motion by chosen steps.
+// with --integrate a motion by chosen steps.
 #include <argp.h>
 #include <cjson/cJSON.h>
 #include <stdio.h>
