@@ -138,7 +138,7 @@ static SinewStatus run_ours(MotionCheck *c, SinewIntegrator *integrator, double 
   const mjModel *m = c->mj;
   const int nq = (int)m->nq, nv = (int)m->nv, na = (int)m->na, nu = (int)m->nu;
   const double zero = 0, *along = c->direction;
-  double *from = numbers((size_t)(c->state + nu)), *out = numbers((size_t)(OUTPUTS * c->state)), *mocap;
+  double *from = numbers((size_t)c->state + (size_t)nu), *out = numbers(OUTPUTS * (size_t)c->state), *mocap;
   mocap = numbers(7 * (size_t)m->nmocap);
   if (!from || !out || !mocap) {
     free(from);
@@ -193,7 +193,7 @@ static double scalar(MotionCheck *c) {
 // Slopes of the scalar by all that a direction moves, into c->bar, from the integrator's last run.
 static SinewStatus slopes(MotionCheck *c, SinewIntegrator *integrator, SinewError *err) {
   const int nv = (int)c->mj->nv, na = (int)c->mj->na;
-  double *out = numbers((size_t)(OUTPUTS * (2 * nv + na)));
+  double *out = numbers(OUTPUTS * (size_t)(2 * nv + na));
   if (!out) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
   SinewIntegrationBars bars = sinew_default_integration_bars();
   bars.coordinates = SINEW_TANGENT;
@@ -218,7 +218,7 @@ static SinewStatus compare_slopes(MotionCheck *c, CheckBodies *b, SinewIntegrato
   static const double eps[2] = {1e-6, 1e-5};
   double ours[DIRECTIONS], ref[DIRECTIONS][2], scale = 1e-6;
   SinewIntegrationReport report = sinew_default_integration_report();
-  memcpy(c->reference, c->moved, sizeof *c->moved * (size_t)(OUTPUTS * c->state));
+  memcpy(c->reference, c->moved, sizeof *c->moved * OUTPUTS * (size_t)c->state);
   for (int i = 0; i < 2 * c->mj->nv + c->mj->na; ++i) c->weight[i] = sn_mujoco_uniform(&b->rng);
   SinewStatus status = slopes(c, integrator, err);
   SinewIntegrator *tight = status == SINEW_OK ? make_integrator(c, 1e-11, false, err) : NULL;
