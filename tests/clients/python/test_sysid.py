@@ -234,11 +234,38 @@ def test_frozen_parameters_and_bounds() -> None:
     assert ours.jacobian(params.as_vector(), params).shape == (again.shape[0], 3)
 
 
+def test_which_one_is_frozen_and_other_modifiers() -> None:
+    """Parameters of the same names are not those of the call before where another is frozen, or modifies otherwise."""
+    sequences = recorded(1)
+    ours, theirs = (x.build_residual_fn(models_sequences=[sequences]) for x in (sinew.sysid, sysid))
+
+    def rod(spec: Any, p: Any) -> None:
+        spec.geom("rod").mass = 0.6 * p.value[0]
+
+    def bar(spec: Any, p: Any) -> None:
+        spec.geom("bar").mass = p.value[0]
+
+    x, seen = np.array([1.3]), []
+    for modifiers, frozen in (((rod, bar), "a"), ((rod, bar), "b"), ((bar, rod), "b")):
+        params = sysid.ParameterDict()
+        for name, modifier in zip(("a", "b"), modifiers, strict=True):
+            params.add(sysid.Parameter(name, 1.0, 0.2, 3, modifier=modifier))
+        params[frozen].frozen = True
+        params.update_from_vector(x)
+        seen.append(np.concatenate(ours(x, params.copy())[0]))
+        np.testing.assert_allclose(seen[-1], np.concatenate(theirs(x, params.copy())[0]), rtol=1e-9, atol=1e-12)
+        agree(ours.jacobian(x, params), differences(ours, params, 1e-6), 1e-4)
+    assert np.max(np.abs(seen[0] - seen[1])) > 1e-3
+
+
 def test_refusals() -> None:
     sequences, params = recorded(1), parameters(["mass"])
     with pytest.raises(errors.UnsupportedError, match="custom_rollout: motions are made by the engine"):
         sinew.sysid.build_residual_fn(models_sequences=[sequences], custom_rollout=lambda **_: [])
     ours = sinew.sysid.build_residual_fn(models_sequences=[sequences])
+    for option in ("build_model", "custom_rollout", "n_threads", "resample_true"):
+        with pytest.raises(errors.UnsupportedError, match=f"{option}: not in a call, give it to"):
+            ours(params.as_vector(), params, **{option: None})
     with pytest.raises(errors.ArgumentError, match="'scipy_parallel_fd', allowed are mujoco, scipy"):
         sinew.sysid.optimize(params, ours, "scipy_parallel_fd")  # type: ignore[arg-type]
     with pytest.raises(errors.ArgumentError, match=r"expected what sinew.sysid.build_residual_fn returns"):

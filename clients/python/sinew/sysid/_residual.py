@@ -21,6 +21,7 @@ from sinew.sysid._compiled import Compiled, Compiler, steps_of
 __all__ = ["ResidualFunction", "build_residual_fn"]
 
 _OWN = ("models_sequences", "build_model", "custom_rollout", "n_threads")  # what is not handed on to MuJoCo's code
+_ONCE = (*_OWN, "resample_true")  # what a call cannot change
 
 
 @dataclass(eq=False)
@@ -105,6 +106,7 @@ class ResidualFunction:
         self._options = {name: value for name, value in options.items() if name not in _OWN}
         self._threads = int(options.get("n_threads") or 0)
         self._params: Any = None
+        self._told: list[Any] | None = None  # what of the parameters the models depend on, beside the values
         self._groups: list[_Group] = []
         self._kept: list[_Evaluation] = []
 
@@ -117,11 +119,13 @@ class ResidualFunction:
 
     def _prepare(self, params: Any) -> None:
         """Take the parameters along: the models are compiled with copies of them."""
-        if self._params is not None and list(self._params.keys()) == list(params.keys()):
-            frozen = [p.as_vector() for p in params.values() if p.frozen]
-            kept = [p.as_vector() for p in self._params.values() if p.frozen]
-            if len(frozen) == len(kept) and all(map(np.array_equal, frozen, kept)):
-                return
+        told = [
+            (name, p.frozen, p.modifier, p.size, p.as_vector().tolist() if p.frozen else None)
+            for name, p in params.items()
+        ]
+        if told == self._told:
+            return
+        self._told = told
         own = self._params = _Shared(params.copy().parameters)
         self._kept = []
 
@@ -195,13 +199,18 @@ class ResidualFunction:
         params : sysid.ParameterDict
             The parameters.
         **options
-            Of ``sysid.residual``, instead of those that the function was made with.
+            Of ``sysid.residual``, instead of those that the function was made with, but for ``build_model``,
+            ``custom_rollout``, ``n_threads``, ``models_sequences`` and ``resample_true``: these stay.
 
         Raises
         ------
         UnsupportedError
-            A sensor in the residuals that the engine does not compute, or a model that it does not have.
+            A sensor in the residuals that the engine does not compute, a model that it does not have, or an option
+            that has to be given to `build_residual_fn`.
         """
+        fixed = [name for name in _ONCE if name in options]
+        if fixed:
+            raise UnsupportedError(f"{', '.join(fixed)}: not in a call, give it to sinew.sysid.build_residual_fn")
         x = np.asarray(x, float)
         if x.ndim == 2:
             columns = [self(column, params, **options) for column in x.T]
