@@ -176,6 +176,8 @@ def integrate_batch(
     knot_time, knot = _knots(model, ctrl, ctrl_time)
     start = inputs(model, of, knot, None)
     n = start.count
+    if n == 0:
+        raise ArgumentError("state: no rows, expected one or more")
     like = native_integrator(model, memory=memory_bytes(memory) // n, **settings)
     wanted = wanted_times(time)
     m = len(wanted)

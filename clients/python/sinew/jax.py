@@ -31,8 +31,8 @@ from sinew._arrays import layout, state_shapes, whole
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, UnsupportedError
 from sinew.model import Model
+from sinew.nearest_points import check_derivative, nearest_points_vjp
 from sinew.nearest_points import nearest_points as _nearest_points
-from sinew.nearest_points import nearest_points_vjp
 from sinew.rollout import cfd_key, derived_model
 from sinew.state import State, StateLike
 from sinew.trajectory import Nearest, Trajectory
@@ -347,6 +347,7 @@ def nearest_points(
     -----
     XLA calls back into Python. ``vmap`` adds to N. Forward mode is refused by JAX.
     """
+    check_derivative(derivative)
     of = State.of(state)
     mocap = None if of.mocap is None else np.asarray(of.mocap)
     qpos = _converted({"qpos": model.qpos0 if of.qpos is None else of.qpos})["qpos"]

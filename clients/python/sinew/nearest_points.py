@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, as_array, doubles, inputs, shape_text, whole
+from sinew._arrays import Doubles, as_array, doubles, inputs, row, shape_text, whole
 from sinew._pool import threads_of_cpu
 from sinew.errors import ArgumentError
 from sinew.model import Model, not_a_model
@@ -18,7 +18,7 @@ from sinew.model_tangents import ModelTangents, native_tangents
 from sinew.named import object_id
 from sinew.state import StateLike
 
-__all__ = ["NearestGradient", "NearestPoints", "nearest_points", "nearest_points_vjp"]
+__all__ = ["NearestGradient", "NearestPoints", "check_derivative", "nearest_points", "nearest_points_vjp"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def nearest_points(
         raise not_a_model("model", model)
     given = inputs(model, state, None, 0)
     _, qpos, _, _, mocap, _, _ = (None if x is None else x.copy() for x in given.arrays)
-    of, n, far = _pairs(model, pairs), given.count, float(limit)
+    of, n, far = _pairs(model, pairs), given.count, float(row("limit", limit))
     if far == 0:
         raise ArgumentError("limit: 0, expected a distance other than 0")
     dist, points = np.empty((n, len(of))), np.empty((3, n, len(of), 3))
@@ -148,6 +148,12 @@ def _bar(name: str, x: ArrayLike | None, like: Doubles) -> Doubles | None:
     if array.shape != like.shape:
         raise ArgumentError(f"{name}: shape {shape_text(array.shape)}, expected {shape_text(like.shape)}")
     return array
+
+
+def check_derivative(derivative: str) -> None:
+    """Refuse another way to differentiate than those that there are."""
+    if derivative not in ("exact", "surrogate"):
+        raise ArgumentError(f"derivative: {derivative!r}, expected 'exact' or 'surrogate'")
 
 
 def nearest_points_vjp(
@@ -189,8 +195,7 @@ def nearest_points_vjp(
     """
     if not isinstance(points, NearestPoints):
         raise ArgumentError(f"points: {type(points).__name__}, expected a sinew.NearestPoints")
-    if derivative not in ("exact", "surrogate"):
-        raise ArgumentError(f"derivative: {derivative!r}, expected 'exact' or 'surrogate'")
+    check_derivative(derivative)
     by_entries, model, n = as_array(coordinates), points._model, points._count
     both = _bar("fromto", fromto, points.fromto)
     first, second = (None if both is None else np.ascontiguousarray(both[..., i, :]) for i in (0, 1))

@@ -25,8 +25,8 @@ except ImportError as error:
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, UnsupportedError
 from sinew.model import Model
+from sinew.nearest_points import check_derivative, nearest_points_vjp
 from sinew.nearest_points import nearest_points as _nearest_points
-from sinew.nearest_points import nearest_points_vjp
 from sinew.rollout import Rollout, rollout_vjp
 from sinew.rollout import rollout as _rollout
 from sinew.state import State, StateLike
@@ -242,6 +242,7 @@ def nearest_points(
     Nearest of Tensor
         `dist` (N, K), `fromto` (N, K, 2, 3), `normal` (N, K, 3), of the type of `qpos`; float64 without it.
     """
+    check_derivative(derivative)
     of = State.of(state)
     qpos = of.qpos if isinstance(of.qpos, torch.Tensor) else None
     if qpos is not None:

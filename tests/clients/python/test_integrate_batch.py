@@ -107,6 +107,8 @@ def test_refused_states_and_bars() -> None:
     start["qvel"][3, 2] = np.nan
     with pytest.raises(DivergedError, match=r"qvel\[2\] is nan"):
         sinew.integrate_batch(model, start, TIME)
+    with pytest.raises(ArgumentError, match="state: no rows, expected one or more"):
+        sinew.integrate_batch(model, {"qpos": np.zeros((0, model.nq))}, TIME)
     with pytest.raises(ArgumentError, match="times differ"):
         sinew.integrate_batch(model, {"time": [0, 1.0]}, TIME)
     with pytest.raises(TypeError, match="steps"):

@@ -374,6 +374,8 @@ def test_nearest_points_refuse_what_they_have_not() -> None:
         sinew_jax.nearest_points(model, {"qpos": jnp.ones(3)}, WALL)
     with pytest.raises(ArgumentError, match=r"mocap: shape \(2, 7\), expected \(0, 7\)"):
         sinew_jax.nearest_points(model, {"qpos": jnp.ones(4), "mocap": np.ones((2, 7))}, WALL)
+    with pytest.raises(ArgumentError, match="derivative: 'foo', expected 'exact' or 'surrogate'"):
+        sinew_jax.nearest_points(model, None, WALL, derivative="foo")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match=r"second derivatives: sinew.jax.nearest_points"):
         jax.jacrev(jax.grad(lambda q: reached(model, q)))(jnp.asarray([1.0, 0.1, 0.2, 0.3]))
     single = sinew_jax.nearest_points(model, {"qpos": jnp.asarray([1, 0.1, 0.2, 0.3], jnp.float32)}, WALL)

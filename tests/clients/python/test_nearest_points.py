@@ -191,6 +191,7 @@ def test_no_pairs_and_limits(model: sinew.Model, states: np.ndarray) -> None:
         (lambda m, q: sinew.nearest_points(m, {"qpos": q * np.nan}, PAIRS), DivergedError, r"state 0.*qpos\[0\] is"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, PAIRS, limit=0), ArgumentError, "limit: 0"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, PAIRS, limit=np.nan), ArgumentError, "limit"),
+        (lambda m, q: sinew.nearest_points(m, {"qpos": q}, PAIRS, limit="x"), ArgumentError, "limit: numbers of type"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, [("floor", "floor")]), UnsupportedError, "no collider"),
         (lambda m, q: sinew.nearest_points("m", {"qpos": q}, PAIRS), ArgumentError, "model"),  # type: ignore[arg-type]
         (lambda m, q: back(m, q, dist=np.ones((9, 5))), ArgumentError, r"dist: shape \(9, 5\), expected \(9, 6\)"),

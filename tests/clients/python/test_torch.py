@@ -304,6 +304,8 @@ def test_one_state_of_nearest_points_serves_many_and_none_needs_gradients() -> N
 
 def test_second_derivatives_of_nearest_points_are_refused() -> None:
     model = sinew.Model.from_string(ARM)
+    with pytest.raises(ArgumentError, match="derivative: 'foo', expected 'exact' or 'surrogate'"):
+        nearest_points(model, None, [("rod", "wall")], derivative="foo")  # type: ignore[arg-type]
     qpos = torch.tensor([1.0, 0.1, 0.2, 0.3], dtype=torch.float64, requires_grad=True)
     (first,) = torch.autograd.grad(
         nearest_points(model, {"qpos": qpos}, [("rod", "wall")]).dist.sum(), qpos, create_graph=True
