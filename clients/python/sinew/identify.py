@@ -19,16 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from sinew import least_squares
 from sinew._arrays import Doubles
 from sinew._cma import cma
-from sinew._journal import Journal
+from sinew._journal import Journal, digest_of
 from sinew._moved import Moved, Ways
 from sinew.cfd import CFD
-from sinew.errors import ArgumentError
+from sinew.errors import ArgumentError, FileError
 from sinew.model import Model
 from sinew.parameters import Parameters
 
 __all__ = ["Identification", "Motion", "PoseLoss", "Segments", "StateLoss", "identify", "predict"]
 
 Optimizer = Literal["adam", "lbfgs", "lm", "cmaes"]
+Kind = Literal["residuals", "losses", ""]  # of standard errors
 
 
 # ---- what was recorded ----
@@ -306,6 +307,8 @@ class PoseLoss:
         self, model: Model, qpos: Doubles, qvel: Doubles, wanted: Segments
     ) -> tuple[Doubles, Doubles, Doubles]:
         """Return the loss of each segment (N,), and its derivatives by the states after the first (N, K, .)."""
+        if not 0 <= self.joint < model.njnt:
+            raise ArgumentError(f"PoseLoss: joint {self.joint}, the model has {model.njnt}, from 0 on")
         if model.jnt_type[self.joint] != 0:
             raise ArgumentError(f"PoseLoss: joint {self.joint} is not free")
         adr, bar, share = int(model.jnt_qposadr[self.joint]), np.zeros_like(qpos), 1 / qpos.shape[1]
@@ -342,14 +345,16 @@ class Identification:
     values : ndarray, (P,)
         Their values where the loss was least.
     errors : ndarray, (P,)
-        Standard errors by the Gauss-Newton matrix: of the residuals of a `StateLoss`, else of the roots of the losses;
-        NaN: not asked for.
+        Standard errors by the Gauss-Newton matrix; NaN: not asked for.
     loss : float
         The loss there, of all segments.
     held_out : float
         The loss of the held-out segments; NaN without any.
     history : list of dict
         Iteration, loss of its batch and values of each evaluation.
+    errors_of : {"residuals", "losses", ""}
+        What the standard errors were made of: exact derivatives of the residuals of a `StateLoss` by steps of the
+        model, else differences of the roots of the segments' losses, which count for less; "": not asked for.
     """
 
     names: list[str]
@@ -358,15 +363,19 @@ class Identification:
     loss: float
     held_out: float
     history: list[dict[str, Any]] = field(default_factory=list)
+    errors_of: Kind = ""
 
     def __repr__(self) -> str:
         pairs = zip(self.names, self.values, strict=True)
         return f"<sinew.Identification {', '.join(f'{n}={v:.6g}' for n, v in pairs)}, loss {self.loss:.4g}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it as JSON."""
+        """Write all of it as JSON, or raise `FileError`."""
         whole = asdict(self) | {"values": self.values.tolist(), "errors": self.errors.tolist()}
-        Path(path).write_text(json.dumps(whole, indent=1), encoding="utf-8")
+        try:
+            Path(path).write_text(json.dumps(whole, indent=1), encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path}: {error}") from None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the loss and the values over the iterations, with matplotlib, to a file."""
@@ -428,18 +437,19 @@ class _Problem:
         loss, by_value = self.journal.ask("slope", values, evaluate)
         return loss, np.array(by_value)
 
-    def standard_errors(self, values: Doubles) -> Doubles:
+    def standard_errors(self, values: Doubles) -> tuple[Doubles, Kind]:
         """Return standard errors: of residuals where the loss has them, else from differences of the losses' roots."""
         if isinstance(self.loss, StateLoss) and self.ways.integrator is None:
-            return least_squares.standard_errors(self, values)
+            return least_squares.standard_errors(self, values), "residuals"
         steps = 1e-4 * np.maximum(np.abs(values), 1e-3)
-        ends = [
-            [np.sqrt(self.losses(self.clip(values + s * way), self.segments)) for way in np.diag(steps)]
-            for s in (1, -1)
-        ]
-        jacobian = ((np.array(ends[0]) - np.array(ends[1])) / (2 * steps[:, None])).T
+        ways = [[self.clip(values + s * way) for way in np.diag(steps)] for s in (1, -1)]
+        ends = np.array([[np.sqrt(self.losses(at, self.segments)) for at in side] for side in ways])
+        width = np.diagonal(np.array(ways[0]) - np.array(ways[1]))  # at a bound that of one side
+        jacobian = ((ends[0] - ends[1]) / width[:, None]).T
+        jacobian = jacobian[np.all(np.isfinite(jacobian), axis=1)]  # without segments that diverge
         variance = self.value(values) * len(self.segments) / max(len(self.segments) - len(values), 1)
-        return np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
+        found = np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
+        return found, "losses"
 
     def clip(self, values: Doubles) -> Doubles:
         return np.array([self.parameters[n].clip(float(v)) for n, v in zip(self.parameters.names, values, strict=True)])
@@ -490,7 +500,7 @@ def _adam(
 
 def _lbfgs(problem: _Problem, start: Doubles, iterations: int, note: Callback) -> None:
     """Turn the free numbers by SciPy's L-BFGS-B, on all segments. The loss counts in units of its first value."""
-    from scipy.optimize import minimize
+    from scipy.optimize import Bounds, minimize
 
     parameters = problem.parameters
     losses: list[float] = []
@@ -503,13 +513,10 @@ def _lbfgs(problem: _Problem, start: Doubles, iterations: int, note: Callback) -
         unit = losses[0] or 1.0
         return loss / unit, by_value * parameters.slopes(free) / unit
 
-    bounds = [
-        p.bounds if p.transform == "none" and p.bounds else (None, None)
-        for p in (parameters[n] for n in parameters.names)
-    ]
     minimize(
-        value, parameters.to_free(start), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations}
-    )
+        value, parameters.to_free(start), jac=True, method="L-BFGS-B", bounds=Bounds(*parameters.free_bounds()),
+        options={"maxiter": iterations},
+    )  # fmt: skip
 
 
 def predict(
@@ -579,7 +586,8 @@ def identify(
     rate, betas, batch : float, (float, float), int
         Of Adam: the rate, a share of each number's first size; decay of its moments; segments of an iteration.
     start : array_like, (P,), optional
-        First values. Default: those of ``parameters``.
+        First values. Default: those of ``parameters``. With the transform softclip a start at a bound moves inside
+        by a thousandth of the width, as slopes vanish at bounds.
     starts : int
         How many starts there are: that one, and others at random between the bounds. The best end counts.
     held_out : float
@@ -590,7 +598,7 @@ def identify(
         Settings of `integrate` by which segments are moved with chosen steps, ``{"rtol": 1e-4, "atol": 1e-4}``, say.
         None: by steps of the model.
     uncertainty : bool
-        Compute standard errors.
+        Compute standard errors: `Identification.errors_of` says of what.
     threads : int
         Threads; 0: as many as this process may use.
     seed : int
@@ -598,7 +606,8 @@ def identify(
     progress : callable, optional
         Called with start, iteration, loss and values after each evaluation.
     journal : path, optional
-        A file of all evaluations. The same call on what is left of one that was interrupted goes on from there.
+        A file of all evaluations. The same call on what is left of one that was interrupted goes on from there; but
+        ``lm``, whose Jacobians are not kept, begins anew. Another call is refused.
 
     Returns
     -------
@@ -608,7 +617,7 @@ def identify(
     Raises
     ------
     ArgumentError
-        Bad numbers, or no segment that does not diverge.
+        Bad numbers, no segment that does not diverge, or a journal of another identification.
     """
     if optimizer not in _OPTIMIZERS:
         raise ArgumentError(f"optimizer: {optimizer!r}, allowed are {', '.join(_OPTIMIZERS)}")
@@ -619,14 +628,20 @@ def identify(
         )
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
     kept = len(segments) - round(held_out * len(segments))
+    if kept == 0:
+        raise ArgumentError(f"held_out: {held_out} of {len(segments)} segments leaves none")
 
+    loss, first = loss or StateLoss(), parameters.inside(parameters.values if start is None else start)
+    digest = "" if journal is None else digest_of(
+        parameters.identity(first), first, segments, loss, substeps, integrator, cfd, optimizer, iterations, rate,
+        betas, batch, starts, kept, uncertainty, seed,
+    )  # fmt: skip
     ways = Ways(substeps, integrator, cfd, threads)
-    problem = _Problem(parameters, segments.take(slice(0, kept)), loss or StateLoss(), ways, Journal(journal))
+    problem = _Problem(parameters, segments.take(slice(0, kept)), loss, ways, Journal(journal, digest))
     history: list[dict[str, Any]] = []
     rng = np.random.default_rng(seed)
-    first = parameters.values if start is None else np.asarray(start, float)
     for k in range(starts):
-        begin = first if k == 0 else parameters.between(rng.uniform(size=len(parameters)))
+        begin = first if k == 0 else parameters.inside(parameters.between(rng.uniform(size=len(parameters))))
 
         def note(step: Mapping[str, Any], k: int = k) -> None:
             history.append({"start": k} | dict(step))
@@ -643,14 +658,12 @@ def identify(
             cma(problem, begin, iterations, batch, rng, note)
     best, score = _best(problem, history)
     rest = segments.take(slice(kept, None))
-    return Identification(
-        parameters.names,
-        best,
-        problem.standard_errors(best) if uncertainty else np.full(len(best), np.nan),
-        score,
-        problem.value(best, rest) if len(rest) else float("nan"),
-        history,
-    )
+    kind: Kind = ""
+    spread = np.full(len(best), np.nan)
+    if uncertainty:
+        spread, kind = problem.standard_errors(best)
+    apart = problem.value(best, rest) if len(rest) else float("nan")
+    return Identification(parameters.names, best, spread, score, apart, history, kind)
 
 
 def _best(problem: _Problem, history: list[dict[str, Any]]) -> tuple[Doubles, float]:

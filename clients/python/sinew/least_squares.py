@@ -58,6 +58,7 @@ def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[
     """Turn the free numbers by SciPy's least squares on all segments, with exact Jacobians.
 
     Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region.
+    A journal does not keep its Jacobians: after an interrupt it begins anew.
     """
     from scipy.optimize import least_squares
 
@@ -78,14 +79,11 @@ def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[
             kept[free.tobytes()] = off, by_value * parameters.slopes(free)
         return kept[free.tobytes()]
 
-    limits = [
-        p.bounds if p.transform == "none" and p.bounds else (-np.inf, np.inf)
-        for p in (parameters[n] for n in parameters.names)
-    ]
+    limits = parameters.free_bounds()
     bounded = bool(np.any(np.isfinite(limits)))
     least_squares(
         lambda free: evaluate(free)[0], parameters.to_free(start), lambda free: evaluate(free)[1],
-        bounds=tuple(np.array(limits).T), method="trf" if bounded else "lm", x_scale="jac", max_nfev=iterations,
+        bounds=limits, method="trf" if bounded else "lm", x_scale="jac", max_nfev=iterations,
     )  # fmt: skip
 
 

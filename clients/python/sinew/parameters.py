@@ -7,13 +7,14 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew._arrays import Doubles
-from sinew.errors import ArgumentError, FormatError, NotFoundError, UnsupportedError
+from sinew.errors import ArgumentError, FileError, FormatError, NotFoundError, UnsupportedError
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
 
@@ -37,6 +38,7 @@ STEP = 1e-5  # of a value, by which a model is moved for its tangent
 # MuJoCo takes the frame of a geom or site that is off its body's by less than 1e-6 for the body's.
 FRAMES = ("pos", "quat", "ipos", "iquat")
 SHARED = 1e-6
+LARGEST = 700.0  # exponent, whose power a double can hold
 Transform = Literal["none", "log", "softplus", "softclip"]
 
 
@@ -84,25 +86,39 @@ class Parameter:
     def to_value(self, free: float) -> float:
         """Return the value of such a number."""
         if self.transform == "log":
-            return self.clip(math.exp(free))
+            return self.clip(_exp(free))
         if self.transform == "softplus":
-            return self.clip(max(free, 0.0) + math.log1p(math.exp(-abs(free))))
+            return self.clip(max(free, 0.0) + math.log1p(_exp(-abs(free))))
         if self.transform == "softclip":
             low, high = self._limits
-            return low + (high - low) / (1 + math.exp(-free))
+            return low + (high - low) / (1 + _exp(-free))
         return self.clip(free)
 
     def slope(self, free: float) -> float:
         """Return the derivative of the value by that number, that of the inside at a bound."""
         if self.transform == "log":
-            return math.exp(free)
+            return _exp(free)
         if self.transform in ("softplus", "softclip"):
-            share = 1 / (1 + math.exp(-free))
+            share = 1 / (1 + _exp(-free))
             if self.transform == "softplus":
                 return share
             low, high = self._limits
             return (high - low) * share * (1 - share)
         return 1.0
+
+    def inside(self, value: float) -> float:
+        """Return the value, with softclip at least a thousandth of the width off the bounds: there slopes vanish."""
+        if self.transform != "softclip":
+            return value
+        low, high = self._limits
+        edge = 1e-3 * (high - low)
+        return min(max(value, low + edge), high - edge)
+
+    def free_bounds(self) -> tuple[float, float]:
+        """Return the bounds of the number that an optimiser turns; infinite where its values keep within bounds."""
+        if self.bounds is None or self.transform == "softclip":
+            return -math.inf, math.inf
+        return self.to_free(self.bounds[0]), self.to_free(self.bounds[1])
 
     def between(self, share: float) -> float:
         """Return the value at a share of the way between the bounds, of logarithms where these are turned."""
@@ -122,6 +138,11 @@ class Parameter:
         return self.bounds
 
 
+def _exp(x: float) -> float:
+    """Return exp(x), where that is beyond doubles the largest or smallest one that is not."""
+    return math.exp(min(max(x, -LARGEST), LARGEST))
+
+
 def _names(names: list[str]) -> str:
     """Return names for a text."""
     named = [name for name in names if name]
@@ -139,6 +160,12 @@ def _checked(name: str, given: str | Parameter) -> Parameter:
     if p.transform in ("log", "softplus") and p.bounds is not None and p.bounds[0] <= 0:
         raise ArgumentError(f"{name}: bounds[0] is {p.bounds[0]}, above 0 is allowed with transform {p.transform}")
     return p
+
+
+def _check_transformed(name: str, p: Parameter, value: float) -> None:
+    """Refuse a value of which the transform has no number."""
+    if p.transform in ("log", "softplus") and value <= 0:
+        raise ArgumentError(f"{name}: {value} is not above 0, as transform {p.transform} wants it")
 
 
 @dataclass(frozen=True)
@@ -300,6 +327,7 @@ class Parameters:
             raise ArgumentError(f"{name}: {self._attributes[k][0].text} is not set in the file: give start")
         if p.bounds is not None and not p.bounds[0] <= value <= p.bounds[1]:
             raise ArgumentError(f"{name}: starts at {value}, outside of its bounds {p.bounds}")
+        _check_transformed(name, p, value)
         return value
 
     def __len__(self) -> int:
@@ -326,14 +354,26 @@ class Parameters:
                 raise ArgumentError(f"{name}: {value} is outside of its bounds {p.bounds}")
         return taken
 
-    def _compiled(self, values: Sequence[float] | Doubles) -> Model:
+    def _of_mujoco(self, values: Sequence[float] | Doubles) -> Any:
+        """Return MuJoCo's compiled model."""
         self._set(values)
         try:
-            model = self._spec.compile()
+            return self._spec.compile()
         except ValueError as error:
             held = ", ".join(f"{name} = {value:.6g}" for name, value in zip(self.names, values, strict=True))
             raise ArgumentError(f"MuJoCo refuses {held}: {error}") from error
-        return Model.from_mujoco(model)
+
+    def _compiled(self, values: Sequence[float] | Doubles) -> Model:
+        return Model.from_mujoco(self._of_mujoco(values))
+
+    def identity(self, values: ArrayLike | None = None) -> tuple[Any, ...]:
+        """Return what tells these parameters at these values, (P,), from others: with the bytes of MuJoCo's model."""
+        import mujoco
+
+        model = self._of_mujoco(self._taken(values))
+        content = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+        mujoco.mj_saveModel(model, None, content)
+        return self.names, self._parameters, content
 
     def model(self, values: ArrayLike | None = None) -> Model:
         """Return the model with these values, (P,); None: the first ones.
@@ -371,18 +411,35 @@ class Parameters:
             raise ArgumentError(f"{error}{hint if held else ''}") from error
 
     def save(self, path: str | os.PathLike[str], values: ArrayLike | None = None) -> None:
-        """Write the MJCF with these values, (P,), to a file."""
-        self._set(self._taken(values))
-        self._spec.compile()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._spec.to_xml())
+        """Write the MJCF with these values, (P,), to a file; it finds meshes and pictures where they are now.
+
+        Raises
+        ------
+        ArgumentError
+            Values that MuJoCo refuses.
+        FileError
+            The file cannot be written.
+        """
+        spec = self._spec
+        here = Path(spec.modelfiledir).absolute()
+        if any(x.file for x in (*spec.meshes, *spec.hfields, *spec.skins)):
+            spec.meshdir = str(here / spec.meshdir)
+        if any(x.file or any(x.cubefiles) for x in spec.textures):
+            spec.texturedir = str(here / spec.texturedir)
+        self._of_mujoco(self._taken(values))
+        try:
+            Path(path).write_text(spec.to_xml(), encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{path}: {error}") from None
 
     # ---- for optimisers ----
 
     def to_free(self, values: ArrayLike) -> Doubles:
         """Return the numbers that an optimiser turns, (P,)."""
-        pairs = zip(self._parameters, self._taken(values), strict=True)
-        return np.array([p.to_free(float(value)) for p, value in pairs])
+        taken = self._taken(values)
+        for name, p, value in zip(self.names, self._parameters, taken, strict=True):
+            _check_transformed(name, p, float(value))
+        return np.array([p.to_free(float(value)) for p, value in zip(self._parameters, taken, strict=True)])
 
     def to_values(self, free: ArrayLike) -> Doubles:
         """Return the values of such numbers, (P,), within their bounds."""
@@ -404,6 +461,15 @@ class Parameters:
             if p.bounds is None:
                 raise ArgumentError(f"{name}: has no bounds, between which values are to be drawn")
         return self._parameters
+
+    def inside(self, values: ArrayLike) -> Doubles:
+        """Return values, (P,), from which an optimiser may begin: see `Parameter.inside`."""
+        return np.array([p.inside(float(x)) for p, x in zip(self._parameters, self._taken(values), strict=True)])
+
+    def free_bounds(self) -> tuple[Doubles, Doubles]:
+        """Return the least and the largest numbers that an optimiser may turn to, (P,) each."""
+        limits = np.array([p.free_bounds() for p in self._parameters]).reshape(-1, 2)
+        return limits[:, 0], limits[:, 1]
 
     def slopes(self, free: ArrayLike) -> Doubles:
         """Return the derivatives of the values by them, (P,)."""

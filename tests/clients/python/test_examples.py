@@ -57,8 +57,8 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "cube_contact.py": (
         ["--tosses", "20", "--iterations", "10", "--starts", "0"],
         ["cmaes"],
-        r"tuned +error (\S+),[\s\S]*CMA-ES +error (\S+),",
-        0,
+        r"before: error (\S+),[\s\S]*tuned +error (\S+),[\s\S]*CMA-ES +error \S+,",
+        0.98,
     ),
     "cube_search.py": (
         ["--others", "20", "--iterations", "20"],

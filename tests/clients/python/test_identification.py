@@ -15,6 +15,7 @@ from sinew import cli, errors
 from sinew.identification import recordings
 from sinew.identification.order import Order
 from sinew.identify import PoseLoss
+from sinew.parameters import Parameters
 
 pytest.importorskip("yaml")
 pytest.importorskip("tqdm")
@@ -119,7 +120,47 @@ def test_it_goes_on_after_an_interrupt(
     assert cli.main(["identify", file, "-o", str(out), "--json"]) == 0
     assert capsys.readouterr().out == whole
     assert cli.main(["identify", file, "-o", str(out), "--seed", "9"]) == 1
-    assert "holds an identification of another file" in capsys.readouterr().err
+    assert "belongs to another identification" in capsys.readouterr().err
+
+
+def test_a_change_in_an_included_file_is_another_identification(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_csv(tmp_path / "run.csv", rows_of(*runs(tmp_path)))
+    part = '<mujoco><option timestep="0.01" gravity="0 0 {}"/></mujoco>'
+    text = ARM.format(0.05, 1.0).replace('<option timestep="0.01"/>', '<include file="part.xml"/>')
+    (tmp_path / "arm.xml").write_text(text, encoding="utf-8")
+    (tmp_path / "part.xml").write_text(part.format(-9.81), encoding="utf-8")
+    command = ["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "out")]
+    assert cli.main(command) == 0
+    assert cli.main(command) == 0
+    (tmp_path / "part.xml").write_text(part.format(-9.8), encoding="utf-8")
+    assert cli.main(command) == 1
+    assert "belongs to another identification" in capsys.readouterr().err
+
+
+def test_a_model_with_a_mesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file with the values finds the mesh from another folder, and from any working one."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "assets" / "t.obj").write_text(
+        "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n", encoding="utf-8"
+    )
+    write_csv(tmp_path / "run.csv", rows_of(*runs(tmp_path)))
+    text = ARM.format(0.05, 1.0).replace(
+        "<worldbody>",
+        '<compiler meshdir="assets"/><asset><mesh name="t" file="t.obj"/></asset><worldbody>'
+        '<geom type="mesh" mesh="t" contype="0" conaffinity="0"/>',
+    )
+    (tmp_path / "arm.xml").write_text(text, encoding="utf-8")
+    assert cli.main(["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "far" / "out")]) == 0
+    model = sinew.Model.load(tmp_path / "far" / "out" / "identified.xml")
+    assert model.body_mass[1] == pytest.approx(0.7, rel=1e-3)
+    capsys.readouterr()
+    (tmp_path / "block").write_text("", encoding="utf-8")
+    assert cli.main(["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / "block")]) == 1
+    assert "block" in capsys.readouterr().err
+    with pytest.raises(errors.FileError, match=r"none/x.xml"):
+        Parameters(tmp_path / "arm.xml", {"mass": "geom.g.mass"}).save(tmp_path / "none" / "x.xml")
 
 
 @pytest.mark.parametrize(
@@ -144,6 +185,17 @@ def test_it_goes_on_after_an_interrupt(
         (("held_out: 0.2", "integrator: {rtol: 0}"), "integrator.rtol: 0, allowed is above 0 to 1"),
         (("held_out: 0.2", "integrator: {atol: small}"), "integrator.atol: 'small', expected a number"),
         (("held_out: 0.2", "substeps: 2"), "rows are 0.01 s apart, 2 steps of the model are 0.02 s"),
+        (("held_out: 0.2", "held_out: 0.99"), "held_out: 0.99 of 10 segments leaves none"),
+        (("held_out: 0.2", "cfd: {solimp: much}"), "cfd.solimp: 'much', expected five numbers"),
+        (("held_out: 0.2", "cfd: {solimp: [0, 1, 1, 1, much]}"), "cfd.solimp: 'much', expected a number"),
+        (("held_out: 0.2", "cfd: {smooth: little}"), "cfd.smooth: 'little', expected a number"),
+        (("held_out: 0.2", "cfd: {friction: 2}"), "cfd.friction: 2, expected true or false"),
+        (("held_out: 0.2", "cfd: {bodies: arm}"), "cfd.bodies: 'arm', expected a list of names"),
+        (
+            ("geom.g.mass, bounds: [0.3, 3]", "geom.g.mass, start: 0"),
+            "mass: 0.0 is not above 0, as transform log wants it",
+        ),
+        (("kind: state, velocity: 0.01", "kind: pose, scale: 1, joint: 3"), "joint 3, the model has 1, from 0 on"),
         (("[run*]", "[walk*]"), "there is no"),
         (("[run*]", "[arm.xml]"), "a recording ends in .csv, .npz, .mcap"),
         (("model: arm.xml", "model: [arm.xml"), "expected"),
@@ -194,6 +246,21 @@ def test_bad_recordings(tmp_path: Path) -> None:
         recordings.read_motions(tmp_path / "run.npz", model)
     np.savez(tmp_path / "run.npz", time=np.arange(3.0))
     with pytest.raises(errors.ArgumentError, match="no arrays qpos, qvel"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+    whole = (tmp_path / "run.npz").read_bytes()
+    for content in (b"", whole[:50], whole[:-30], b"motion,time"):
+        (tmp_path / "run.npz").write_bytes(content)
+        with pytest.raises(errors.FileError, match=r"run.npz: \S+"):
+            recordings.read_motions(tmp_path / "run.npz", model)
+    np.save(tmp_path / "run.npy", np.zeros(3))
+    (tmp_path / "run.npy").rename(tmp_path / "run.npz")
+    with pytest.raises(errors.FormatError, match="one array, expected an archive"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+    np.savez(tmp_path / "run.npz", time=[], qpos=np.zeros((0, 1)), qvel=np.zeros((0, 1)), ctrl=np.zeros((0, 1)))
+    with pytest.raises(errors.ArgumentError, match="its arrays have no rows"):
+        recordings.read_motions(tmp_path / "run.npz", model)
+    np.savez(tmp_path / "run.npz", time=np.arange(3.0), qpos=[], qvel=np.zeros((3, 1)), ctrl=np.zeros((3, 1)))
+    with pytest.raises(errors.ArgumentError, match=r"qpos has shape \(0,\), expected \(3, 1\)"):
         recordings.read_motions(tmp_path / "run.npz", model)
 
 

@@ -137,3 +137,6 @@ def test_bad_settings(cube: str) -> None:
     with pytest.raises(errors.ArgumentError, match="joint 0 is not free"):
         hinge = "<mujoco><worldbody><body><joint/><geom size='0.1'/></body></worldbody></mujoco>"
         PoseLoss(0.1)(sinew.Model.from_string(hinge), np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), segments)
+    for joint in (1, -1):
+        with pytest.raises(errors.ArgumentError, match=f"joint {joint}, the model has 1, from 0 on"):
+            identify(parameters, segments, loss=PoseLoss(0.1, joint))

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import sinew
 from sinew import errors
-from sinew.identify import Motion, Segments, identify
+from sinew._journal import Journal
+from sinew._moved import Ways
+from sinew.identify import Motion, Segments, StateLoss, _Problem, identify
 from sinew.parameters import Parameter, Parameters
 
 SEED = 20261125
@@ -57,7 +59,7 @@ def test_chosen_steps_find_what_steps_cannot() -> None:
 
 
 def evaluations(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]  # the first is a digest
 
 
 def test_slopes_of_chosen_steps_are_those_of_differences(tmp_path: Path) -> None:
@@ -121,9 +123,100 @@ def test_what_was_interrupted_goes_on(optimizer: Any, tmp_path: Path) -> None:
 
 
 def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
-    identify(parameters(), swings([31]), iterations=2, journal=tmp_path / "journal")
-    with pytest.raises(errors.ArgumentError, match="line 1 is not the evaluation that comes here"):
-        identify(parameters(), swings([31]), iterations=2, start=[0.1, 0.5], journal=tmp_path / "journal")
+    path, motions = tmp_path / "journal", swings([31])
+    identify(parameters(), motions, iterations=2, journal=path)
+    before = path.read_bytes()
+    moved = Motion(np.asarray(motions[0].qpos) + 1e-12, motions[0].qvel, motions[0].ctrl)
+    heavier = Parameters(TEXT.format(0.05, 1.0).replace("0.4", "0.5"), NAMES)
+    wider = Parameters(TEXT.format(0.05, 1.0), NAMES | {"mass": Parameter("geom.g.mass", (0.3, 4), transform="log")})
+    changes: list[tuple[Parameters, Any, dict[str, Any]]] = [
+        (parameters(), [moved], {}),
+        (heavier, motions, {}),
+        (wider, motions, {}),
+        (parameters(), motions, {"loss": StateLoss(velocity=0.1)}),
+        (parameters(), motions, {"seed": 1}),
+        (parameters(), motions, {"rate": 0.03}),
+        (parameters(), motions, {"start": [0.1, 0.5]}),
+        (parameters(), motions, {"integrator": TIGHT}),
+    ]
+    for sought, recorded, settings in changes:
+        with pytest.raises(errors.ArgumentError, match="belongs to another identification"):
+            identify(sought, recorded, journal=path, **({"iterations": 2} | settings))
+    assert path.read_bytes() == before
+    identify(parameters(), motions, iterations=2, threads=1, journal=path)  # answers do not depend on threads
+    assert path.read_bytes() == before
+    path.write_text(before.decode().replace('"what": "slope"', '"what": "value"', 1), encoding="utf-8")
+    with pytest.raises(errors.ArgumentError, match="line 2 is not the evaluation that comes here"):
+        identify(parameters(), motions, iterations=2, journal=path)
+    path.write_bytes(before[before.index(b"\n") + 1 :])
+    with pytest.raises(errors.ArgumentError, match="its first line has no digest"):
+        identify(parameters(), motions, iterations=2, journal=path)
+    with pytest.raises(errors.FileError, match="journal"):
+        identify(parameters(), motions, iterations=2, journal=tmp_path / "none" / "journal")
+
+
+def test_levenberg_marquardt_begins_anew(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    settings: dict[str, Any] = {"optimizer": "lm", "iterations": 20, "journal": tmp_path / "journal"}
+    first = identify(parameters(), swings([31]), **settings)
+    assert {x["what"] for x in evaluations(tmp_path / "journal")} == {"value"}
+    again = identify(parameters(), swings([31]), **settings)
+    np.testing.assert_array_equal(again.values, first.values)
+
+
+@pytest.mark.parametrize("optimizer", ["lm", "lbfgs"])
+def test_an_active_bound(optimizer: Any) -> None:
+    """The true mass, 0.7, is beyond the bound: damping ends where it is best for the bound, however mass is turned."""
+    pytest.importorskip("scipy")
+    settings: dict[str, Any] = {"steps": 10, "stride": 5, "iterations": 60, "loss": StateLoss(velocity=0.01)}
+    motions, found = swings([61]), {}
+    for transform in ("none", "log", "softplus"):
+        names: dict[str, Any] = {
+            "damping": NAMES["damping"],
+            "mass": Parameter("geom.g.mass", (0.3, 0.6), 0.5, transform),  # type: ignore[arg-type]
+        }
+        at = Parameters(TEXT.format(0.05, 1.0), names)
+        found[transform] = identify(at, motions, optimizer=optimizer, **settings)
+    for transform in ("log", "softplus"):
+        np.testing.assert_allclose(found[transform].values, found["none"].values, rtol=1e-4)
+        assert found[transform].loss == pytest.approx(found["none"].loss, rel=1e-6)
+    assert found["none"].values[1] == pytest.approx(0.6, rel=1e-6)
+
+
+def test_bounds_of_what_is_turned() -> None:
+    names: dict[str, Any] = {
+        "a": Parameter("geom.g.mass", (0.5, 2), 1),
+        "b": Parameter("geom.g.mass", (0.5, 2), 1, "log"),
+        "c": Parameter("geom.g.mass", (0.5, 2), 1, "softplus"),
+        "d": Parameter("geom.g.mass", (0.5, 2), 1, "softclip"),
+        "e": Parameter("geom.g.mass", None, 1, "log"),
+    }
+    p = Parameters(TEXT.format(0.05, 1.0), names)
+    low, high = p.free_bounds()
+    np.testing.assert_allclose(low, [0.5, np.log(0.5), np.log(np.expm1(0.5)), -np.inf, -np.inf])
+    np.testing.assert_allclose(high, [2, np.log(2), np.log(np.expm1(2)), np.inf, np.inf])
+    np.testing.assert_allclose(p.inside([0.5, 0.5, 0.5, 0.5, 0.5]), [0.5, 0.5, 0.5, 0.5015, 0.5])
+    for name in names:
+        for free in (-1e4, 1e4):
+            assert np.isfinite(p[name].to_value(free)) and np.isfinite(p[name].slope(free))
+
+
+def test_standard_errors_at_a_bound() -> None:
+    """They are made of differences on one side there, and are as large as where there is room on both sides."""
+    pytest.importorskip("scipy")
+    rng, motions = np.random.default_rng(SEED), swings([61])
+    noisy = [Motion(np.asarray(x.qpos) + 1e-3 * rng.standard_normal((61, 1)), x.qvel, x.ctrl) for x in motions]
+    errors_of = []
+    for high in (0.6, 0.61):
+        p = Parameters(TEXT.format(0.05, 0.5), {"mass": Parameter("geom.g.mass", bounds=(0.3, high))})
+        problem = _Problem(p, Segments.of(noisy, 10, 5), StateLoss(), Ways(1, TIGHT, None, 0), Journal(None))
+        found, kind = problem.standard_errors(np.array([0.6]))
+        assert kind == "losses"
+        errors_of.append(found[0])
+    assert errors_of[0] == pytest.approx(errors_of[1], rel=1e-2)
+    exact = identify(p, noisy, iterations=1, uncertainty=True)
+    assert exact.errors_of == "residuals"
+    assert identify(p, noisy, iterations=1).errors_of == ""
 
 
 def test_cmaes_and_several_starts() -> None:
@@ -147,6 +240,11 @@ def test_bad_ways() -> None:
         identify(free, motions, starts=2, iterations=1)
     with pytest.raises(errors.ArgumentError, match="starts 0"):
         identify(free, motions, starts=0)
+    with pytest.raises(errors.ArgumentError, match=r"held_out: 0.9 of 1 segments leaves none"):
+        identify(free, motions, steps=12, held_out=0.9)
+    with pytest.raises(errors.ArgumentError, match=r"mass: -1.0 is not above 0, as transform log wants it"):
+        names = {"mass": Parameter("geom.g.mass", transform="log")}
+        identify(Parameters(TEXT.format(0.05, 1.0), names), motions, start=[-1])
     with pytest.raises(errors.ArgumentError, match="rtol"):
         identify(free, motions, integrator={"rtol": 0})
     with pytest.raises(TypeError, match="speed"):

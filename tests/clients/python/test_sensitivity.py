@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import sinew
 from sinew import errors, least_squares
+from sinew._journal import Journal
+from sinew._moved import Ways
 from sinew.identify import Motion, PoseLoss, Segments, StateLoss, _Problem, identify
 from sinew.parameters import Parameter, Parameters
 from sinew.sensitivity import entry_changes
@@ -116,7 +118,7 @@ def test_residuals_are_the_loss(loss: Any) -> None:
     cube = Path(sinew.share("models/cube_table.xml")).read_text(encoding="utf-8")
     parameters = Parameters(cube, {"side": "geom.cube.size", "x": "geom.cube.solref[0]"})
     segments = Segments.of(tosses(parameters.model(), 5), 4)
-    problem = _Problem(parameters, segments, loss, 1, None, 0)
+    problem = _Problem(parameters, segments, loss, Ways(1, None, None, 0), Journal(None))
     at = np.array([0.052, 0.025])
     off, jacobian = least_squares.residuals(problem, at, segments)
     value, slope = problem.slope(at, segments)

@@ -2,13 +2,12 @@
 
 A file says what is sought in which recordings (below). What was found goes into a folder: report.md with pictures,
 result.json, and the MJCF with the values. A run that was interrupted goes on with the same command, and ends with the
-same numbers.
+same numbers. For another file, model, recording or seed take another folder.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import math
 import sys
@@ -36,7 +35,7 @@ example of a file; paths are relative to it:
   segments: {steps: 4, stride: 5}      # or whole
   substeps: 4                          # steps of the model between two rows
   loss: {kind: state, velocity: 0.001} # or {kind: pose, scale: 0.1}, the side of the body [m]
-  optimizer: {kind: adam, iterations: 100, rate: 0.02, batch: 256}   # or lbfgs, cmaes
+  optimizer: {kind: adam, iterations: 100, rate: 0.02, batch: 256}   # or lbfgs, lm, cmaes
   starts: 3                            # the first at start, others at random between the bounds
   seed: 1
   held_out: 0.2                        # share of the segments that only the score sees
@@ -45,7 +44,7 @@ example of a file; paths are relative to it:
 
 A CSV file has the columns that `sinew export` writes: time, qpos.NAME, qvel.NAME, and ctrl.NAME where the model has
 controls; rows with an equal number in a column `motion` are one motion.
-exit status: 0 all is done, 1 an error, 2 wrong usage, 130 interrupted: the same command goes on.
+exit status: 0 all is done, 1 an error, 2 wrong usage, 130 interrupted: the same command goes on, but lm begins anew.
 """
 
 
@@ -76,7 +75,10 @@ def run(arguments: argparse.Namespace) -> int:
     parameters = Parameters(order.model, order.parameters)
     segments = _segments(order, parameters)
     folder: Path = arguments.out
-    _claim(folder, _digest(order))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{folder}: {error}") from None
     found = _identified(order, parameters, segments, arguments)
     from sinew.identification.report import text_of, write_report
 
@@ -112,28 +114,6 @@ def _segments(order: Order, parameters: Parameters) -> Segments:
         return Segments.whole(motions)
     cut = {name: order.settings[name] for name in ("steps", "stride") if name in order.settings}
     return Segments.of(motions, **({"steps": 4} | cut))
-
-
-def _digest(order: Order) -> str:
-    """Return a digest of all that what is found depends on."""
-    parts = [repr((order.parameters, order.whole, order.loss, sorted(order.settings.items(), key=str))).encode()]
-    parts += [path.read_bytes() for path in (order.model, *order.recordings)]
-    return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
-
-
-def _claim(folder: Path, digest: str) -> None:
-    """Make the folder, or see that it is that of the same identification."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        mark = folder / "digest"
-        if mark.exists() and mark.read_text(encoding="utf-8").strip() != digest:
-            raise ArgumentError(
-                f"{folder}: holds an identification of another file, model, recording or seed; take another folder, or "
-                "remove it"
-            )
-        mark.write_text(digest + "\n", encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"{folder}: {error}") from None
 
 
 def _identified(

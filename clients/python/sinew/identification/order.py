@@ -185,6 +185,18 @@ def _cfd(x: Any) -> CFD | None:
     if x is True:
         return CFD()
     given = _map("cfd", x, tuple(f.name for f in fields(CFD)))
+    for name in {"softplus", "smooth"} & set(given):
+        given[name] = _number(f"cfd.{name}", given[name])
+    for name in {"friction", "surrogate", "forward"} & set(given):
+        if not isinstance(given[name], bool):
+            raise ArgumentError(f"cfd.{name}: {given[name]!r}, expected true or false")
+    if "solimp" in given:
+        if not isinstance(given["solimp"], list) or len(given["solimp"]) != 5:
+            raise ArgumentError(f"cfd.solimp: {given['solimp']!r}, expected five numbers")
+        given["solimp"] = tuple(_number("cfd.solimp", v) for v in given["solimp"])
+    bodies = given.get("bodies")
+    if bodies is not None and not (isinstance(bodies, list) and all(isinstance(b, str) for b in bodies)):
+        raise ArgumentError(f"cfd.bodies: {bodies!r}, expected a list of names")
     return CFD(**given)
 
 

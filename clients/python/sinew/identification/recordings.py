@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -68,6 +70,9 @@ def read_motions(path: Path, model: Model) -> list[Motion]:
 def _motions(path: Path, model: Model, arrays: Mapping[str, NDArray[Any]]) -> list[Motion]:
     """Cut arrays of all rows into motions."""
     count = len(arrays["time"])
+    if not count:
+        raise ArgumentError(f"{path}: its arrays have no rows")
+    arrays = {name: x for name, x in arrays.items() if x.size or name not in ("ctrl", "act")}
     for vector, size in _VECTORS.items():
         if vector in arrays and arrays[vector].shape != (count, getattr(model, size)):
             raise ArgumentError(
@@ -126,18 +131,22 @@ def _read_csv(path: Path, model: Model) -> dict[str, Doubles]:
 
 def _read_npz(path: Path, model: Model) -> dict[str, Doubles]:
     try:
-        with np.load(path) as file:
-            found = {
-                name: np.asarray(file[name], float) for name in ("time", "motion", *_VECTORS) if name in file.files
-            }
-    except (OSError, ValueError) as error:
+        file = np.load(path)
+        found = {}
+        if not isinstance(file, np.ndarray):
+            with file:
+                names = [name for name in ("time", "motion", *_VECTORS) if name in file.files]
+                found = {name: np.asarray(file[name], float) for name in names}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(f"{path}: {error}") from None
+    if isinstance(file, np.ndarray):
+        raise FormatError(f"{path}: one array, expected an archive of arrays by their names, as numpy.savez writes it")
     missing = [name for name in ("time", "qpos", "qvel") if name not in found]
     if missing:
         raise ArgumentError(f"{path}: no arrays {', '.join(missing)}")
     if found["time"].ndim != 1:
         raise ArgumentError(f"{path}: time has shape {found['time'].shape}, expected one dimension")
-    return {name: x for name, x in found.items() if x.size}
+    return found
 
 
 def _read_mcap(path: Path, model: Model) -> dict[str, Doubles]:
@@ -158,5 +167,4 @@ def _read_mcap(path: Path, model: Model) -> dict[str, Doubles]:
         if plan is not None:
             latest = plan.ctrl[plan.row(film.stamp[row])]
         ctrl[row] = latest
-    found = {"time": film.stamp, "qpos": film.qpos, "qvel": film.qvel, "ctrl": ctrl, "act": film.act}
-    return {name: x for name, x in found.items() if x.size}
+    return {"time": film.stamp, "qpos": film.qpos, "qvel": film.qvel, "ctrl": ctrl, "act": film.act}

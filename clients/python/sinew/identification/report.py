@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["text_of", "write_report"]
 
+_KINDS = {
+    "residuals": "Standard errors are those of the Gauss-Newton matrix of the residuals, with exact derivatives.",
+    "losses": "Standard errors are those of the Gauss-Newton matrix of the roots of the segments' losses, by "
+    "differences: they say a size, no more.",
+    "": "Standard errors were not asked for.",
+}
 _MOST_PANELS = 12  # entries of qpos that are drawn
 
 
@@ -56,7 +62,7 @@ def write_report(
     _draw_motion(last, segments, [x[0] for x in moved]).savefig(folder / "motion.png", dpi=80)
     lines = [
         "# What was identified", "", text_of(parameters, found), "",
-        "Standard errors are those of the Gauss-Newton matrix: they hold where the loss is a mean of squares.", "",
+        _KINDS[found.errors_of], "",
         "![loss and values over the evaluations of each start](history.png)", "",
         "How far positions are from the recorded ones, over the steps of a segment: root mean square.", "",
         "![distance of each entry of qpos over the steps, at the start and as found](residuals.png)", "",
