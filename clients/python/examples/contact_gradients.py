@@ -10,9 +10,9 @@ the start, a velocity; its slope comes out of the way back through the motion in
 
 Printed is how far slopes are from central differences of the same motion by fixed steps, relative to these: the median
 over the starts, and the nine tenths. Then, of two scenes, how far slopes are from the converged one, a difference of
-motions at tolerance 1e-11: by fixed steps, and by steps that keep to a tolerance. Of other models, `--model FILE.xml`
-prints how far the surrogate's derivative of the next velocity by the positions is from the exact one, in the Frobenius
-norm, along motions with random controls.
+motions at tolerance 1e-11: by fixed steps, and by steps that keep to a tolerance and end at events. Of other models,
+`--model FILE.xml` prints how far the surrogate's derivative of the next velocity by the positions is from the exact
+one, in the Frobenius norm, along motions with random controls.
 
     python contact_gradients.py --model hand.xml
 """
@@ -116,7 +116,7 @@ def scenes() -> list[Scene]:
 
 def ways() -> dict[str, sinew.CFD | None]:
     """Return what differentiates. A reach of a micrometre leaves contacts as they are but for what is asked."""
-    touch = (0.0, 1e-9, 1e-6, 1.0, 4.0)
+    touch = (0.0, 1e-12, 1e-6, 1.0, 4.0)
     near = (0.0, 0.01, 0.05, 1.0, 2.0)
     return {
         "exact": None,
