@@ -82,7 +82,11 @@ def of_sysid() -> dict[str, Any]:
     """Return recordings and parameters of mujoco.sysid."""
     import test_sysid
 
-    return {"sequences": test_sysid.recorded(1), "params": test_sysid.parameters(["mass", "damping"]), "folder": pathlib.Path()}
+    return {
+        "sequences": test_sysid.recorded(1),
+        "params": test_sysid.parameters(["mass", "damping"]),
+        "folder": pathlib.Path(),
+    }
 
 
 def named(block: str) -> dict[str, Any]:
