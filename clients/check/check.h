@@ -106,6 +106,11 @@ bool check_integration_agrees(const CheckIntegrationReport *r);
 // leaves f, where they disagree otherwise.
 bool check_extrapolate(double *f, const double *c, const double *b, int n);
 
+// Returns n zeros, which the caller frees; NULL when out of memory.
+double *check_numbers(size_t n);
+// Writes the poses of MuJoCo's mocap bodies, (nmocap, 7): positions, then quaternions.
+void check_mocap(const mjModel *m, const mjData *d, double *mocap);
+
 // Starts a stretch without steps, with memory for `steps` of them. Returns false when out of memory; the caller frees
 // the stretch either way.
 bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps);

@@ -24,6 +24,8 @@ bool check_extrapolate(double *f, const double *c, const double *b, int n) {
   return true;
 }
 
+double *check_numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
+
 // A check of steps. n = 2 nv + na.
 typedef struct StepCheck {
   CheckBodies *b;
@@ -35,26 +37,24 @@ typedef struct StepCheck {
   int n, nu;
 } StepCheck;
 
-static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
-
 static SinewStatus open_steps(StepCheck *c, CheckBodies *b, int steps, SinewError *err) {
   const mjModel *m = b->mj;
   const size_t nv = (size_t)m->nv, na = (size_t)m->na, n = 2 * nv + na, nu = (size_t)m->nu;
   *c = (StepCheck){.b = b, .n = (int)n, .nu = (int)nu};
-  c->A = numbers(n * n);
-  c->B = numbers(n * nu);
+  c->A = check_numbers(n * n);
+  c->B = check_numbers(n * nu);
   bool ok = c->A && c->B;
   for (int i = 0; i < 3; ++i) {
-    c->A_ref[i] = numbers(n * n);
-    c->B_ref[i] = numbers(n * nu);
+    c->A_ref[i] = check_numbers(n * n);
+    c->B_ref[i] = check_numbers(n * nu);
     ok = ok && c->A_ref[i] && c->B_ref[i];
   }
-  c->A_error = numbers((size_t)steps);
-  c->B_error = numbers((size_t)steps);
-  c->state = numbers((size_t)mj_stateSize(m, mjSTATE_INTEGRATION));
-  c->before = numbers((size_t)m->nq + nv + na);
-  c->after = numbers((size_t)m->nq + nv + na);
-  c->move = numbers(nv);
+  c->A_error = check_numbers((size_t)steps);
+  c->B_error = check_numbers((size_t)steps);
+  c->state = check_numbers((size_t)mj_stateSize(m, mjSTATE_INTEGRATION));
+  c->before = check_numbers((size_t)m->nq + nv + na);
+  c->after = check_numbers((size_t)m->nq + nv + na);
+  c->move = check_numbers(nv);
   ok = ok && c->A_error && c->B_error && c->state && c->before && c->after && c->move &&
        check_stretch_init(&c->best, m, steps) && check_stretch_init(&c->now, m, steps);
   return ok ? SINEW_OK : api_fail(err, SINEW_ERR_MEMORY, "out of memory");

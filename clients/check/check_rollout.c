@@ -11,14 +11,12 @@
 
 enum { DIRECTIONS = 8, MOVES = 6 };  // moves along a direction: each step forth and back
 
-static double *numbers(size_t n) { return calloc(n + 1, sizeof(double)); }
-
 bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps) {
-  s->qpos = numbers((size_t)m->nq);
-  s->qvel = numbers((size_t)m->nv);
-  s->act = numbers((size_t)m->na);
-  s->mocap = numbers(7 * (size_t)m->nmocap);
-  s->ctrl = numbers((size_t)steps * (size_t)m->nu);
+  s->qpos = check_numbers((size_t)m->nq);
+  s->qvel = check_numbers((size_t)m->nv);
+  s->act = check_numbers((size_t)m->na);
+  s->mocap = check_numbers(7 * (size_t)m->nmocap);
+  s->ctrl = check_numbers((size_t)steps * (size_t)m->nu);
   return s->qpos && s->qvel && s->act && s->mocap && s->ctrl;
 }
 
@@ -30,6 +28,13 @@ void check_stretch_free(CheckStretch *s) {
   free(s->ctrl);
 }
 
+void check_mocap(const mjModel *m, const mjData *d, double *mocap) {
+  for (int i = 0; i < m->nmocap; ++i) {
+    mju_copy(mocap + 7 * i, d->mocap_pos + 3 * i, 3);
+    mju_copy(mocap + 7 * i + 3, d->mocap_quat + 4 * i, 4);
+  }
+}
+
 void check_stretch_add(CheckStretch *s, const CheckBodies *b) {
   const mjModel *m = b->mj;
   const mjData *d = b->d;
@@ -39,10 +44,7 @@ void check_stretch_add(CheckStretch *s, const CheckBodies *b) {
   mju_copy(s->qpos, d->qpos, (int)m->nq);
   mju_copy(s->qvel, d->qvel, (int)m->nv);
   mju_copy(s->act, d->act, (int)m->na);
-  for (int i = 0; i < m->nmocap; ++i) {
-    mju_copy(s->mocap + 7 * i, d->mocap_pos + 3 * i, 3);
-    mju_copy(s->mocap + 7 * i + 3, d->mocap_quat + 4 * i, 4);
-  }
+  check_mocap(m, d, s->mocap);
 }
 
 // A check of rollouts. Directions are in (ctrl, qpos, qvel, act).
@@ -83,14 +85,14 @@ static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const Che
       !(c->backend = sinew_backend_open("cpu", &options, err)) || !(c->kept = make_batch(c, b->model, 1, true, err)) ||
       !(c->moved = make_batch(c, b->model, MOVES, false, err)))
     return err->status;
-  c->time = numbers(MOVES);
-  c->qpos = numbers(MOVES * nq);
-  c->qvel = numbers(MOVES * nv);
-  c->act = numbers(MOVES * na);
-  c->mocap = numbers(MOVES * 7 * (size_t)m->nmocap);
-  c->ctrl = numbers(MOVES * nu);
-  c->bar = numbers(c->size);
-  c->direction = numbers(c->size);
+  c->time = check_numbers(MOVES);
+  c->qpos = check_numbers(MOVES * nq);
+  c->qvel = check_numbers(MOVES * nv);
+  c->act = check_numbers(MOVES * na);
+  c->mocap = check_numbers(MOVES * 7 * (size_t)m->nmocap);
+  c->ctrl = check_numbers(MOVES * nu);
+  c->bar = check_numbers(c->size);
+  c->direction = check_numbers(c->size);
   return c->time && c->qpos && c->qvel && c->act && c->mocap && c->ctrl && c->bar && c->direction
              ? SINEW_OK
              : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
