@@ -617,8 +617,8 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
 // release move. It does not where none was found: where a contact grazes, or the number of a pair's contacts changes at
 // a depth. Corners that touch at once count as one. With fixed steps it is the derivative of what the steps compute.
 // Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
-// SINEW_ERR_DIVERGED on failure. SINEW_BACKSOLVE refuses, by SINEW_ERR_ARGUMENT, parameters, contacts from distance on
-// the way back alone, and methods without an estimate of the error.
+// SINEW_ERR_DIVERGED on failure. SINEW_BACKSOLVE refuses, by SINEW_ERR_ARGUMENT, parameters and methods
+// without an estimate of the error.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 

@@ -286,9 +286,9 @@ static SinewStatus check_bars(const SinewIntegrator *x, const SinewIntegrationBa
   if (bars->adjoint != SINEW_DISCRETE && bars->adjoint != SINEW_BACKSOLVE)
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.adjoint is %d; allowed are 0 and 1",
                     (int)bars->adjoint);
-  if (bars->adjoint == SINEW_BACKSOLVE && (bars->parameter || x->cfd.use == SINEW_CFD_BACKWARD))
-    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewIntegrationBars.adjoint: the backsolve has no %s",
-                    bars->parameter ? "derivatives by parameters" : "contacts from distance on the way back alone");
+  if (bars->adjoint == SINEW_BACKSOLVE && bars->parameter)
+    return api_fail(err, SINEW_ERR_ARGUMENT,
+                    "SinewIntegrationBars.adjoint: the backsolve has no derivatives by parameters");
   for (int k = 0; k < 3; ++k)
     for (size_t i = 0; part[k].x && i < (size_t)x->in.nout * (size_t)part[k].n; ++i)
       if (!isfinite(part[k].x[i]))
@@ -333,7 +333,7 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
   SnCfdSettings settings = x->cfd.settings;
   settings.on = x->cfd.use != SINEW_CFD_NONE;
   const SnCfd cfd = sn_cfd(&settings);
-  const SnCode code = bars.adjoint == SINEW_BACKSOLVE ? sn_horizon_backsolve(x->horizon, &x->in, &all, &why)
+  const SnCode code = bars.adjoint == SINEW_BACKSOLVE ? sn_horizon_backsolve(x->horizon, &x->in, &cfd, &all, &why)
                                                       : sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why);
   if (code == SN_ERR_ARGUMENT) return api_hand_on(err, &why);
   bool good = code == SN_OK;

@@ -16,6 +16,9 @@
 
 enum { MOST_TRIES = 6 };                   // trials of a step that are broken off at jumps, and at kinks
 enum { MOST_KINKS = 3, MOST_JUMPS = 32 };  // steps across events one after the other, behind which these are ignored
+// A body that chatters on a surface meets events without end. Each costs so many of the steps that lie between them;
+// where the credit is used up, events are ignored until as many steps have been taken as it was worth.
+enum { COST_OF_EVENT = 3, WHOLE_CREDIT = 128 };
 
 SnHorizonSettings sn_horizon_defaults(void) {
   return (SnHorizonSettings){.method = SN_RK_TSIT5,
@@ -496,6 +499,8 @@ static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep
   x->last = x->before = 1;
   p->restart = true;
   ++p->crossed;
+  p->credit -= COST_OF_EVENT;
+  p->chatters = p->credit < 0;
   return sn_horizon_move_to_end(h, s, p->step);
 }
 
@@ -535,7 +540,9 @@ static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const
   SnHorizonScratch *x = h->scratch;
   const sn_real least = sn_max(set->smallest_step, 16 * SN_EPS * sn_max(p->t, SN_MINVAL));
   // states that change back and forth, as where a cone's tip is, are left to the control of the error
-  SnApproach a = {.jumps = p->crossed < MOST_JUMPS, .kinks = p->crossed < MOST_KINKS, .most = SN_MAXVAL};
+  SnApproach a = {.jumps = !p->chatters && p->crossed < MOST_JUMPS,
+                  .kinks = !p->chatters && p->crossed < MOST_KINKS,
+                  .most = SN_MAXVAL};
   for (;;) {
     *t1 = sn_min(step_end(h, in, p), p->t + a.most);
     const sn_real dt = *t1 - p->t, last = x->last, before = x->before;
@@ -562,6 +569,8 @@ static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const
         x->last = last;
         x->before = before;
       }
+      p->credit = sn_mini(p->credit + 1, WHOLE_CREDIT);
+      p->chatters = p->chatters && p->credit < WHOLE_CREDIT;
       return SN_HORIZON_DONE;
     }
     ++h->rejected;
@@ -579,7 +588,7 @@ static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
   h->reached = 0;
   x->done = false;
   x->last = x->before = 1;
-  *p = (SnProgress){.segment = -1};
+  *p = (SnProgress){.segment = -1, .credit = WHOLE_CREDIT};
   while (p->segment + 1 < in->nknot && in->knot_time[p->segment + 1] <= 0) ++p->segment;
   x->segment[0] = p->segment;
   memcpy(x->ctrl, h->world.ctrl, sizeof *x->ctrl * (size_t)h->model.nu);

@@ -115,16 +115,19 @@ SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
 // jump moves where the jump was not found as an event. So it is where a contact grazes, the number of contacts changes
 // at a depth (box on box, features of meshes), or a tendon leaps across what it wraps. Without `events` it is so for
 // all jumps. Through contacts the adjoint is of use then with fixed steps alone, as the derivative of what they
-// compute. cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. Changes the world.
-// Returns SN_ERR_STATE and sets err where there is no such run.
+// compute. cfd: how contacts act on the way back, at the states of the run; NULL: as in the run. The contacts of the
+// run say what begins or ends at an event. Changes the world. Returns SN_ERR_STATE and sets err where there is no such
+// run.
 SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
                       SnError *err);
 
 // Does the same by the continuous adjoint, integrated backwards along the run with steps of its own. It is a check of
 // sn_horizon_vjp, from which it differs by the tolerances. It goes along the interpolants of the kept steps and over
 // the events that were found. Returns SN_ERR_ARGUMENT where bars->model is given, which it does not have. So it does
-// for a method without an estimate of the error, or whose interpolant needs more than was kept.
-SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, SnError *err);
+// for a method without an estimate of the error, or whose interpolant needs more than was kept. With a cfd of its own
+// the two differ through events, too: what a later time gains (head of horizon_events.c) is then no constant.
+SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
+                            SnError *err);
 
 // Returns the words for a status.
 const char *sn_horizon_status_text(SnHorizonStatus status);

@@ -20,6 +20,8 @@ enum { MOST_SHORTER = 60 };  // rejected steps in a row
 typedef struct Back {
   const SnHorizonInput *in;
   const SnHorizonBars *bars;
+  const SnCfd *cfd;  // of rates; NULL: the run's
+  SnCfd own;         // the run's
   int k;
   sn_real size;
 } Back;
@@ -46,6 +48,7 @@ static bool rate(SnHorizon *h, const Back *b, sn_real t, const sn_real *lambda, 
   sn_horizon_sum(h, &s, x->weight, sn_horizon_dense(h, b->k, (double)((t - s.time[0]) / s.time[1]), x->weight));
   sn_horizon_move(h, &s, s.time[1], true);
   memcpy(h->world.qacc_warmstart, s.acc, sizeof *s.acc * (size_t)nv);
+  *h->world.cfd = b->cfd ? *b->cfd : b->own;
   if (!sn_horizon_evaluate_at(h, b->in, segment, t)) return false;
   sn_horizon_dynamics_vjp(h, lambda + nv, lambda + 2 * nv);
   memcpy(to, a->qpos_bar, sizeof *to * (size_t)nv);
@@ -137,6 +140,7 @@ static bool cross(SnHorizon *h, const Back *b) {
     const SnKeptStep after = sn_horizon_kept(h, b->k + 1);
     x->flow = sn_dot(x->next_bar, after.qvel, nv) + sn_dot(x->next_bar + nv, after.acc, nv) +
               sn_dot(x->next_bar + 2 * nv, after.adot, na);
+    *h->world.cfd = b->own;  // rows begin and end where they did in the run
     if (!sn_horizon_jump_vjp(h, b->in, b->bars, b->k)) return false;
   }
   memcpy(x->state_bar, x->next_bar, sizeof *x->next_bar * (2 * (size_t)nv + (size_t)na));
@@ -172,7 +176,8 @@ static SnCode check(const SnHorizon *h, const SnHorizonBars *bars, SnError *err)
   return SN_OK;
 }
 
-SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, SnError *err) {
+SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
+                            SnError *err) {
   SnHorizonScratch *x = h->scratch;
   const SnModel *m = &h->model;
   const size_t nv = (size_t)m->nv, na = (size_t)m->na;
@@ -182,14 +187,16 @@ SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnHori
   memset(x->next_bar, 0, sizeof *x->next_bar * (2 * nv + na));
   if (bars->knot) memset(bars->knot, 0, sizeof *bars->knot * (size_t)sn_maxi(in->nknot, 1) * (size_t)m->nu);
   if (bars->mocap) memset(bars->mocap, 0, sizeof *bars->mocap * 6 * (size_t)m->nmocap);
-  Back b = {.in = in, .bars = bars, .size = h->reached};
+  Back b = {.in = in, .bars = bars, .cfd = cfd, .own = *h->world.cfd, .size = h->reached};
   sn_real end = h->reached;
   int out = in->nout;
   bool good = true;
   for (b.k = h->accepted - 1; b.k >= 0 && good; --b.k) {
+    *h->world.cfd = b.own;
     good = sn_horizon_at_hand(h, in, b.k) && step_back(h, &b, end, &out);
     end = sn_horizon_kept(h, b.k).time[0];
   }
+  *h->world.cfd = b.own;
   if (!good) return sn_fail(err, SN_ERR_STATE, "horizon: the adjoint is not finite on the way back");
   for (; out > 0; --out) sn_horizon_add_output(h, bars, out - 1, x->next_bar);
   if (bars->qpos) memcpy(bars->qpos, x->next_bar, sizeof *bars->qpos * nv);

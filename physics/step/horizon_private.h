@@ -39,6 +39,8 @@ typedef struct SnProgress {
   sn_real t, size;   // start of the step, the size that is proposed for it [s]
   bool first_known;  // the first stage of this step has been evaluated
   int crossed;       // steps across events that have followed each other
+  int credit;        // steps that events may still cost, of those that lie between them
+  bool chatters;     // events are ignored until the credit is whole again
   bool restart;      // the size of this step is chosen anew, behind an event
 } SnProgress;
 

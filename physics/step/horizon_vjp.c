@@ -190,7 +190,8 @@ static void outputs_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonB
 
 // Step k: next_bar, of its end, becomes that of its start. *out: outputs behind it have been added; goes on to those in
 // it.
-static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars *bars, int k, sn_real end, int *out) {
+static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars, int k,
+                     sn_real end, int *out) {
   const SnModel *m = &h->model;
   SnHorizonScratch *x = h->scratch;
   const SnKeptStep s = sn_horizon_kept(h, k);
@@ -202,6 +203,7 @@ static bool step_vjp(SnHorizon *h, const SnHorizonInput *in, const SnHorizonBars
   outputs_vjp(h, in, bars, k, end, out);
   const int slot = sn_horizon_slot(h, k);
   if (x->crossing[slot] && k + 1 < h->accepted && !sn_horizon_jump_vjp(h, in, bars, k)) return false;
+  if (cfd) *h->world.cfd = *cfd;  // behind the jump, whose rows are those of the run
   memset(x->xi_bar, 0, sizeof *x->xi_bar * nv);
   int n;
   const double *weight = sn_horizon_end(h, k, &n);
@@ -220,7 +222,6 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   if (h->settings.keep == 0) return sn_fail(err, SN_ERR_STATE, "horizon: keep is 0: no step is kept for the way back");
   if (!x->done) return sn_fail(err, SN_ERR_STATE, "horizon: there is no run that is done");
   const SnCfd own = *h->world.cfd;
-  if (cfd) *h->world.cfd = *cfd;
   if (in->nknot == 0) memcpy(h->world.ctrl, x->ctrl, sizeof *x->ctrl * (size_t)m->nu);
   memset(x->next_bar, 0, sizeof *x->next_bar * (size_t)(2 * nv + na));
   if (bars->knot) memset(bars->knot, 0, sizeof *bars->knot * (size_t)(sn_maxi(in->nknot, 1) * m->nu));
@@ -231,9 +232,7 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   bool good = true;
   for (int k = h->accepted - 1; k >= 0 && good; --k) {
     *h->world.cfd = own;
-    good = sn_horizon_at_hand(h, in, k);
-    if (cfd) *h->world.cfd = *cfd;
-    good = good && step_vjp(h, in, bars, k, end, &out);
+    good = sn_horizon_at_hand(h, in, k) && step_vjp(h, in, cfd, bars, k, end, &out);
     end = sn_horizon_kept(h, k).time[0];
   }
   for (; out > 0; --out) sn_horizon_add_output(h, bars, out - 1, x->next_bar);

@@ -3,7 +3,7 @@
 Figure S3 of A. Paulus et al., 2025 (arXiv 2506.14186). A cue ball shall push another ball to a target; the balls float.
 Where it misses the cost is flat; contacts from distance give a slope that leads back to a hit. There chosen steps are
 large, since nothing happens in the motion: too large for the contacts that derivatives see, and so large that they leap
-over a light touch. A bound of the steps mends both.
+over a light touch. A bound of the steps mends both; an adjoint with steps of its own mends the former for less.
 
     python billiard_sweep.py --picture billiard_sweep.svg
 """
@@ -45,7 +45,10 @@ def curves(motion: Motion, speeds: Array) -> dict[str, list[Curve]]:
             motion.chosen(speeds, TOLERANCE, largest_step=BOUND),
         ],
         "from distance": [motion.steps(speeds, STEP, cfd=CFD), motion.chosen(speeds, TOLERANCE, cfd=CFD)],
-        "from distance, bounded steps": [motion.chosen(speeds, TOLERANCE, cfd=CFD, largest_step=BOUND)],
+        "from distance, mended": [
+            motion.chosen(speeds, TOLERANCE, cfd=CFD, largest_step=BOUND),
+            motion.chosen(speeds, TOLERANCE, cfd=CFD, adjoint="backsolve"),
+        ],
     }
 
 
@@ -53,7 +56,11 @@ def at_misses(motion: Motion, speeds: Array) -> list[dict[str, Any]]:
     """Return errors of the slope from distance where the balls miss, beside steps of a tenth of the bound."""
     missed = speeds[np.abs(speeds) > MISS]
     fine = motion.chosen(missed, TOLERANCE, cfd=CFD, largest_step=BOUND / 10)
-    found = [motion.chosen(missed, TOLERANCE, cfd=CFD), motion.chosen(missed, TOLERANCE, cfd=CFD, largest_step=BOUND)]
+    found = [
+        motion.chosen(missed, TOLERANCE, cfd=CFD),
+        motion.chosen(missed, TOLERANCE, cfd=CFD, largest_step=BOUND),
+        motion.chosen(missed, TOLERANCE, cfd=CFD, adjoint="backsolve"),
+    ]
     return [{**x.row(fine), "slope": float(np.median(np.abs(x.slopes)))} for x in (*found, fine)]
 
 

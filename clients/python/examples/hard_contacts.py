@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import sinew
 
 Array = NDArray[np.float64]
+Adjoint = Literal["discrete", "backsolve"]
 CHUNK = 50  # rollouts at once: short steps keep many states
 TIGHT = 1e-12  # tolerance of what is exact
 
@@ -121,7 +122,9 @@ class Motion:
         name = f"{'RK4 ' if integrator == 'rk4' else ''}steps of {step:g} s"
         return Curve(name, np.concatenate(values), np.concatenate(slopes), seconds, evaluations)
 
-    def run(self, number: float, gradients: bool = True, **options: Any) -> tuple[float, float, int]:
+    def run(
+        self, number: float, gradients: bool = True, adjoint: Adjoint = "discrete", **options: Any
+    ) -> tuple[float, float, int]:
         """Return value, slope and evaluations of `sinew.integrate`; NaN where it did not end."""
         state = {name: x[0] for name, x in self.states(np.array([number])).items()}
         options = {"max_steps": 2_000_000, **self.options, **options}
@@ -129,8 +132,10 @@ class Motion:
         if motion.end != "done":
             return np.nan, np.nan, motion.evaluations
         value, bar = self.loss(motion.qpos)
-        slope = getattr(sinew.integrate_vjp(motion, qpos=bar), self.where[0])[self.where[1]] if gradients else np.nan
-        return float(value[0]), float(slope), motion.evaluations
+        if not gradients:
+            return float(value[0]), np.nan, motion.evaluations
+        gradient = sinew.integrate_vjp(motion, qpos=bar, adjoint=adjoint)
+        return float(value[0]), float(getattr(gradient, self.where[0])[self.where[1]]), motion.evaluations
 
     def curve(self, name: str, numbers: Array, **options: Any) -> Curve:
         """Return values and slopes of `sinew.integrate` with options."""
@@ -143,6 +148,7 @@ class Motion:
         """Return values and slopes by steps that keep to a tolerance."""
         bound = f", at most {options['largest_step']:g} s" if "largest_step" in options else ""
         bound += "" if options.get("events", True) else ", no events"
+        bound += ", backsolve" if options.get("adjoint") == "backsolve" else ""
         return self.curve(f"tolerance {tolerance:g}{bound}", numbers, rtol=tolerance, atol=tolerance, **options)
 
     def exact(self, numbers: Array, eps: float = 1e-4, tolerance: float = TIGHT, **options: Any) -> Curve:

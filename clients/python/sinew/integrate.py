@@ -353,7 +353,8 @@ def integrate_vjp(
     adjoint : {"discrete", "backsolve"}
         That of the steps; or that of the motion, a differential equation which is solved backwards by steps of its own.
         The second one is a check of the first: they differ by the tolerance. It costs several times as much, most where
-        contacts are stiff, and has no derivatives by parameters.
+        contacts are stiff, and has no derivatives by parameters. With contacts from distance on the way back alone it
+        finds the steps that these need, where the motion took long ones.
 
     Returns
     -------

@@ -203,6 +203,24 @@ def test_backsolve_agrees_with_the_adjoint_of_the_steps() -> None:
         sinew.integrate_vjp(motion, qpos=bar, adjoint="both")  # type: ignore[arg-type]
 
 
+def test_backsolve_finds_the_steps_that_contacts_from_distance_need() -> None:
+    model = sinew.Model.from_xml(sinew.share("models/billiard.xml"))  # a shot that misses: nothing happens in it
+    qvel = np.zeros(model.nv)
+    qvel[:2] = 2.0, 1.3
+    bar = np.zeros((1, model.nq))
+    bar[0, 7] = 1  # the place of the ball that is missed
+
+    def slope(adjoint: Any, **bounds: Any) -> tuple[float, int]:
+        options = {"rtol": 1e-6, "atol": 1e-6, "cfd": sinew.CFD(), **bounds}
+        motion = sinew.integrate(model, {"qpos": model.key_qpos[0], "qvel": qvel}, [0.6], **options)
+        return float(sinew.integrate_vjp(motion, qpos=bar, adjoint=adjoint).qvel[1]), motion.evaluations
+
+    fine, short, own = slope("discrete", largest_step=2e-4), slope("discrete"), slope("backsolve")
+    assert own[1] == short[1] < 100 < fine[1]
+    assert abs(own[0] - fine[0]) < 1e-3 * abs(fine[0])
+    assert abs(short[0] - fine[0]) > 0.05 * abs(fine[0])
+
+
 PENDULUM = """
 <mujoco><worldbody><body><joint type='hinge' axis='0 1 0' damping='.05'/>
 <geom type='sphere' pos='.5 0 0' size='.1' mass='1' contype='0' conaffinity='0'/></body></worldbody></mujoco>"""

@@ -409,12 +409,44 @@ static void runs_are_independent(void **state) {
   sn_oracle_free(&o);
 }
 
+// A cube that comes to rest on contacts which begin with nearly all of their force chatters: tens of thousands of
+// touches in a second. Events are ignored when they come too close, so that a loose tolerance costs few steps; and a
+// cube whose contacts begin with none meets each of its events.
+static void chatter(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_needs_doubles();
+  for (int k = 0; k < 2; ++k) {
+    sn_oracle_load_file(&o, SN_TEST_SOURCE_DIR "/../physics/models/cube_toss.xml");
+    for (int i = 0; i < o.m->ncpair; ++i) o.m->conparam[SN_NCONPARAM * i + 10] = k ? SN_R(0.9) : 0;
+    SnHorizonSettings s = sn_horizon_defaults();
+    s.keep = 100000;
+    SnHorizon *h = make(o.m, &s);
+    const SnHorizonInput in = {.duration = 1};
+    toss(&o, &h->world);
+    if (k) h->world.qvel[2] = SN_R(-1.3);
+    go(h, &in, NULL);
+    int crossings = 0;
+    for (int i = 0; i < h->accepted; ++i) {
+      sn_real time[2];
+      sn_horizon_step(h, i, time, NULL, NULL, NULL);
+      crossings += time[1] < SN_R(1.6e-8);
+    }
+    print_message("solimp[0] %g: %d steps, %d across events, %d evaluations\n", k ? 0.9 : 0.0, h->accepted, crossings,
+                  h->evaluations);
+    assert_true(h->evaluations < (k ? 20000 : 3000) && crossings > (k ? 50 : 15));
+    sn_horizon_free(h);
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   problems[1].duration = half_period();
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(convergence), cmocka_unit_test(tolerances), cmocka_unit_test(outputs),
       cmocka_unit_test(controls),    cmocka_unit_test(cube),       cmocka_unit_test(hand),
       cmocka_unit_test(bad_input),   cmocka_unit_test(limits),     cmocka_unit_test(runs_are_independent),
+      cmocka_unit_test(chatter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
