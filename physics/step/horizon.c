@@ -1,4 +1,4 @@
-// The run: horizon.h says what it computes. Host only.
+// The stages, and the run over them: horizon.h says what it computes. Host only.
 //
 // A step begins at the state that is kept of it. Its stages are moved from there by weighted sums of the stages before
 // (rates of the coordinates about the start, accelerations, rates of activations). All methods are run as if their last
@@ -6,221 +6,11 @@
 // serves as the first stage of the next step. Where controls jump, the next step's first stage is evaluated anew.
 #include "physics/step/horizon.h"
 
-#include <stdlib.h>
-
 #include "physics/actuator/actuator.h"
 #include "physics/constraint/constraint.h"
 #include "physics/step/horizon_private.h"
 #include "physics/step/integrate_private.h"
 #include "physics/step/step.h"
-
-enum { MOST_TRIES = 6 };                   // trials of a step that are broken off at jumps, and at kinks
-enum { MOST_KINKS = 3, MOST_JUMPS = 32 };  // steps across events one after the other, behind which these are ignored
-// A body that chatters on a surface meets events without end. Each costs so many of the steps that lie between them;
-// where the credit is used up, events are ignored until as many steps have been taken as it was worth.
-enum { COST_OF_EVENT = 3, WHOLE_CREDIT = 128 };
-
-SnHorizonSettings sn_horizon_defaults(void) {
-  return (SnHorizonSettings){.method = SN_RK_TSIT5,
-                             .rtol = SN_R(1e-5),
-                             .atol = SN_R(1e-5),
-                             .p = SN_R(0.2),
-                             .i = SN_R(0.4),
-                             .safety = SN_R(0.9),
-                             .shrink = SN_R(0.2),
-                             .grow = SN_R(10.0),
-                             .max_steps = 100000,
-                             .events = true};
-}
-
-const char *sn_horizon_status_text(SnHorizonStatus status) {
-  switch (status) {
-    case SN_HORIZON_DONE:
-      return "done";
-    case SN_HORIZON_STEPS:
-      return "the steps that are allowed (max_steps) do not suffice";
-    case SN_HORIZON_SMALLEST:
-      return "the tolerance asks for a step below the smallest one (smallest_step)";
-    case SN_HORIZON_BAD:
-      return "the state is not finite, or beyond what is allowed, with the smallest step, too";
-    case SN_HORIZON_KEEP:
-      return "more steps than can be kept for the way back (keep)";
-    default:
-      return "unknown status";
-  }
-}
-
-// ---- memory ----
-
-static size_t real_bytes(size_t n) { return (n * sizeof(sn_real) + 63) / 64 * 64; }
-
-// Points *to at n numbers at *at behind base, or, when base is NULL, only counts.
-static void take(sn_real **to, unsigned char *base, size_t *at, size_t n) {
-  if (base) *to = (sn_real *)(void *)(base + *at);
-  *at += real_bytes(n);
-}
-
-// Numbers of a kept step.
-static size_t step_numbers(const SnModel *m, const SnTableau *rk) {
-  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, ns = (size_t)rk->stages + 1;
-  return 2 + nq + nv + na + ns * (2 * nv + na);
-}
-
-size_t sn_horizon_step_bytes(const SnModel *m, int method) {
-  return step_numbers(m, sn_tableau(method)) * sizeof(sn_real) + 2 * sizeof(int);
-}
-
-// Points all that a run has into memory, or only counts; returns the bytes.
-static size_t place(SnHorizon *h, SnHorizonScratch *x, unsigned char *base) {
-  const SnModel *m = &h->model;
-  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, ny = 2 * nv + na;
-  const size_t ns = (size_t)x->rk->stages + 1, nslot = (size_t)sn_horizon_slots(&h->settings);
-  const size_t npoint = (size_t)h->settings.checkpoints, nstep = npoint * (size_t)h->settings.keep;
-  size_t at = 0;
-  if (base) sn_world_init(m, &h->world, base);
-  at += (sn_world_size(m) + 63) / 64 * 64;
-  if (h->settings.keep > 0) {
-    if (base) sn_adjoint_init(m, &x->adjoint, base + at);
-    at += (sn_adjoint_size(m) + 63) / 64 * 64;
-  }
-  x->stride = step_numbers(m, x->rk);
-  sn_real **const part[] = {&x->record, &x->xi,       &x->dv,       &x->dact,      &x->quat_error,
-                            &x->moved,  &x->ctrl,     &x->next_bar, &x->start_bar, &x->state_bar,
-                            &x->xi_bar, &x->rate_bar, &x->acc_bar,  &x->adot_bar};
-  const size_t size[] = {nslot * x->stride, nv,      nv,     na, nq, nv, (size_t)m->nu, ny, ny, ny, nv,
-                         ns * nv,           ns * nv, ns * na};
-  for (size_t k = 0; k < sizeof part / sizeof *part; ++k) take(part[k], base, &at, size[k]);
-  if (base) x->weight = (double *)(void *)(base + at);
-  at += ns * sizeof(double);
-  if (h->settings.keep > 0) {
-    take(&x->back, base, &at, ns * ny);
-    take(&x->back_input, base, &at, ns * ((size_t)m->nu + 6 * (size_t)m->nmocap));
-  }
-  take(&x->checkpoint, base, &at, npoint * sn_horizon_checkpoint_numbers(m));
-  take(&x->begin, base, &at, npoint > 0 ? nstep + 1 : 0);
-  SnEventRows *const rows[] = {&x->last_start, &x->start, &x->past, &x->now};
-  for (int k = 0; k < 4; ++k) {
-    take(&rows[k]->jar, base, &at, (size_t)m->nefcmax);
-    if (base) rows[k]->row = (SnEventRow *)(void *)(base + at);
-    at += ((size_t)m->nefcmax * sizeof(SnEventRow) + 63) / 64 * 64;
-    if (base) rows[k]->state = (int *)(void *)(base + at);
-    at += ((size_t)m->nefcmax * sizeof(int) + 63) / 64 * 64;
-  }
-  if (base) x->segment = (int *)(void *)(base + at);
-  if (base) x->crossing = x->segment + nslot;
-  if (base) x->checkpoint_knot = x->crossing + nslot;
-  at += (2 * nslot + npoint) * sizeof(int);
-  if (base) x->cross = base + at;
-  return (at + nstep + 63) / 64 * 64;
-}
-
-// What is in a slot.
-static SnKeptStep kept_in(const SnHorizon *h, int slot) {
-  const SnModel *m = &h->model;
-  const SnHorizonScratch *x = h->scratch;
-  const int ns = x->rk->stages + 1;
-  sn_real *at = x->record + (size_t)slot * x->stride;
-  SnKeptStep s;
-  s.time = at;
-  s.qpos = s.time + 2;
-  s.qvel = s.qpos + m->nq;
-  s.act = s.qvel + m->nv;
-  s.rate = s.act + m->na;
-  s.acc = s.rate + ns * m->nv;
-  s.adot = s.acc + ns * m->nv;
-  return s;
-}
-
-SnKeptStep sn_horizon_kept(const SnHorizon *h, int k) { return kept_in(h, sn_horizon_slot(h, k)); }
-
-void sn_horizon_step(const SnHorizon *h, int k, sn_real time[2], const sn_real **qpos, const sn_real **qvel,
-                     const sn_real **act) {
-  const SnHorizonScratch *x = h->scratch;
-  const int slot = h->settings.keep > 0 ? sn_horizon_slot(h, k) : 0;
-  const bool held = slot >= 0 && slot < sn_maxi(h->settings.keep, 1);
-  const SnKeptStep s = kept_in(h, held ? slot : 0);
-  time[0] = held ? s.time[0] : x->begin[k];
-  time[1] = held ? s.time[1] : x->begin[k + 1] - x->begin[k];
-  if (qpos) *qpos = held ? s.qpos : NULL;
-  if (qvel) *qvel = held ? s.qvel : NULL;
-  if (act) *act = held ? s.act : NULL;
-}
-
-static SnCode bad(SnError *err, const char *name, double value, const char *rule) {
-  return sn_fail(err, SN_ERR_ARGUMENT, "horizon: %s is %.9g: %s", name, value, rule);
-}
-
-static SnCode check_settings(const SnHorizonSettings *s, SnError *err) {
-  const SnTableau *rk = sn_tableau(s->method);
-  if (!rk) return bad(err, "method", s->method, "must be one of SnRkMethod, 0 to 8");
-  if (!(s->rtol > 0 && s->rtol <= 1)) return bad(err, "rtol", (double)s->rtol, "must be above 0 and at most 1");
-  if (!(s->atol > 0 && s->atol <= 1)) return bad(err, "atol", (double)s->atol, "must be above 0 and at most 1");
-  const struct {
-    const char *name;
-    sn_real value;
-  } time[] = {{"fixed_step", s->fixed_step},
-              {"first_step", s->first_step},
-              {"smallest_step", s->smallest_step},
-              {"largest_step", s->largest_step}};
-  for (size_t k = 0; k < sizeof time / sizeof *time; ++k)
-    if (!(time[k].value >= 0 && time[k].value <= SN_MAXVAL))
-      return bad(err, time[k].name, (double)time[k].value, "must be finite and at least 0 s");
-  if (!rk->error && s->fixed_step == 0)
-    return sn_fail(err, SN_ERR_ARGUMENT, "horizon: method %s has no error estimate: fixed_step must be above 0 s",
-                   rk->name);
-  const sn_real gains = sn_abs(s->p) + sn_abs(s->i) + sn_abs(s->d);
-  if (!(gains <= 10)) return bad(err, "|p| + |i| + |d|", (double)gains, "must be at most 10");
-  if (!(s->safety > 0 && s->safety <= 1)) return bad(err, "safety", (double)s->safety, "must be above 0 and at most 1");
-  if (!(s->shrink > 0 && s->shrink <= s->safety))
-    return bad(err, "shrink", (double)s->shrink, "must be above 0 and at most safety");
-  if (!(s->grow >= 1 && s->grow <= SN_MAXVAL))
-    return bad(err, "grow", (double)s->grow, "must be finite and at least 1");
-  if (s->max_steps < 1) return bad(err, "max_steps", s->max_steps, "must be at least 1");
-  if (s->keep < 0 || s->keep > 100000000) return bad(err, "keep", s->keep, "must be 0 to 100000000");
-  if (s->checkpoints < 0 || (s->keep > 0 && s->checkpoints > 100000000 / s->keep))
-    return bad(err, "checkpoints", s->checkpoints, "must be 0 to 100000000 / keep");
-  return SN_OK;
-}
-
-// Options of the run: none of the integrator's damping, and a solver that is exact where the tolerance asks for it.
-static void set_options(SnHorizon *h) {
-  SnOption *o = &h->model.opt;
-  o->integrator = SN_INT_RK4;
-  o->tolerance = sn_min(o->tolerance, SN_R(0.01) * sn_min(h->settings.rtol, h->settings.atol));
-  o->iterations = sn_maxi(o->iterations, 100);
-  o->ls_iterations = sn_maxi(o->ls_iterations, 50);
-}
-
-SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err) {
-  if (check_settings(settings, err) != SN_OK) return NULL;
-  SnHorizon *h = calloc(1, sizeof *h);
-  SnHorizonScratch *x = calloc(1, sizeof *x);
-  if (h) h->scratch = x;
-  if (h && x) {
-    h->model = *m;
-    h->lane = (SnLane){.n = 1, .shared = &x->lane_shared};
-    h->settings = *settings;
-    x->rk = sn_tableau(settings->method);
-    set_options(h);
-    const bool fits = sn_world_size(m) < SN_TOO_LARGE && sn_adjoint_size(m) < SN_TOO_LARGE;
-    x->memory = fits ? aligned_alloc(64, place(h, x, NULL)) : NULL;
-  }
-  if (!h || !x || !x->memory) {
-    free(x);
-    free(h);
-    sn_fail(err, SN_ERR_MEMORY, "horizon: no memory for a run that keeps %d steps", settings->keep);
-    return NULL;
-  }
-  place(h, x, x->memory);
-  return h;
-}
-
-void sn_horizon_free(SnHorizon *h) {
-  if (!h) return;
-  free(h->scratch->memory);
-  free(h->scratch);
-  free(h);
-}
 
 // ---- stages ----
 
@@ -356,23 +146,16 @@ static SnCode check_times(const char *name, const sn_real *time, int n, sn_real 
 
 static SnCode check_input(const SnHorizon *h, const SnHorizonInput *in, SnError *err) {
   if (!(in->duration > 0 && in->duration <= SN_MAXVAL))
-    return bad(err, "duration", (double)in->duration, "must be finite and above 0 s");
+    return sn_horizon_bad(err, "duration", (double)in->duration, "must be finite and above 0 s");
   if (in->nknot < 0 || in->nout < 0)
-    return bad(err, "nknot or nout", sn_mini(in->nknot, in->nout), "must be at least 0");
+    return sn_horizon_bad(err, "nknot or nout", sn_mini(in->nknot, in->nout), "must be at least 0");
   SnCode code = check_times("knot_time", in->knot_time, in->nknot, SN_MAXVAL, err);
   if (code == SN_OK) code = check_times("out_time", in->out_time, in->nout, in->duration, err);
   if (code != SN_OK) return code;
   for (int k = 0; k < in->nknot * h->model.nu; ++k)
-    if (sn_is_bad(in->knot[k])) return bad(err, "a control of a knot", (double)in->knot[k], "must be finite");
+    if (sn_is_bad(in->knot[k]))
+      return sn_horizon_bad(err, "a control of a knot", (double)in->knot[k], "must be finite");
   return SN_OK;
-}
-
-// The next time behind t at which a step ends.
-static sn_real next_forced(const SnHorizon *h, const SnHorizonInput *in, const SnProgress *p) {
-  sn_real end = in->duration;
-  if (p->segment + 1 < in->nknot) end = sn_min(end, in->knot_time[p->segment + 1]);
-  if (h->settings.stop_at_outputs && p->out < in->nout) end = sn_min(end, in->out_time[p->out]);
-  return end;
 }
 
 static void write_output(const SnHorizon *h, const SnHorizonOutput *out, int k) {
@@ -402,41 +185,6 @@ bool sn_horizon_move_to_end(SnHorizon *h, const SnKeptStep *s, int step) {
   sn_horizon_sum(h, s, weight, n);
   sn_horizon_move(h, s, s->time[1], true);
   return all_good(w->qpos, m->nq) && all_good(w->qvel, m->nv) && all_good(w->act, m->na);
-}
-
-// Notes what acts at a stage that has been evaluated. *reach: its time from the start of the step, becomes that of a
-// kink [s].
-static SnTrial watch_stage(SnHorizon *h, const SnApproach *a, sn_real *reach) {
-  sn_real kink = 0;
-  if (!a) return SN_TRIAL_GOOD;
-  const SnEvent event = sn_horizon_watches(h) ? sn_horizon_event(h, *reach, &kink) : SN_EVENT_NONE;
-  if (event == SN_EVENT_JUMP && a->jumps) return SN_TRIAL_JUMP;
-  if (event != SN_EVENT_KINK || !a->kinks) return SN_TRIAL_GOOD;
-  *reach = kink;
-  return SN_TRIAL_KINK;
-}
-
-SnTrial sn_horizon_take(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real dt,
-                        const SnApproach *a, sn_real *reach) {
-  SnHorizonScratch *x = h->scratch;
-  const SnTableau *rk = x->rk;
-  s->time[1] = dt;
-  x->crossing[sn_horizon_slot(h, p->step)] = 0;
-  memcpy(h->world.qacc_warmstart, s->acc, sizeof *s->acc * (size_t)h->model.nv);
-  if (a && sn_horizon_watches(h)) sn_horizon_copy_rows(&x->now, &x->start);
-  for (int j = 1; j < rk->stages; ++j) {
-    sn_horizon_sum(h, s, rk->a[j], j);
-    sn_horizon_move(h, s, dt, rk->ends && j == rk->stages - 1);
-    *reach = (sn_real)rk->c[j] * dt;
-    if (!sn_horizon_forward(h, in, s, p->segment, j, dt)) return SN_TRIAL_BAD;
-    const SnTrial trial = watch_stage(h, a, reach);
-    if (trial != SN_TRIAL_GOOD) return trial;
-  }
-  if (!sn_horizon_move_to_end(h, s, p->step)) return SN_TRIAL_BAD;
-  if (!sn_horizon_watches(h) || rk->ends) return SN_TRIAL_GOOD;
-  *reach = dt;
-  if (!sn_horizon_forward(h, in, s, p->segment, rk->stages, dt)) return SN_TRIAL_BAD;
-  return watch_stage(h, a, reach);
 }
 
 bool sn_horizon_write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, const SnKeptStep *s,
@@ -472,111 +220,13 @@ void sn_horizon_next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptSt
   while (p->segment + 1 < in->nknot && in->knot_time[p->segment + 1] <= t1) ++p->segment;
   if (p->segment != before && before >= 0 && !h->settings.linear) known = false;
   p->first_known = known;
-  const SnKeptStep next = kept_in(h, slot);
+  const SnKeptStep next = sn_horizon_kept_in(h, slot);
   memmove(next.acc, s->acc + end * m->nv, sizeof *s->acc * (size_t)m->nv);
   memmove(next.adot, s->adot + end * m->na, sizeof *s->adot * (size_t)m->na);
   begin_step(h, &next, t1);
   memcpy(next.rate, next.qvel, sizeof *next.rate * (size_t)m->nv);
   x->segment[slot] = p->segment;
   if (euler) memcpy(h->world.qacc_warmstart, next.acc, sizeof *next.acc * (size_t)m->nv);
-}
-
-// The size of the next step within the bounds, and where it ends.
-static sn_real step_end(const SnHorizon *h, const SnHorizonInput *in, SnProgress *p) {
-  const sn_real forced = next_forced(h, in, p);
-  if (h->settings.largest_step > 0) p->size = sn_min(p->size, h->settings.largest_step);
-  const sn_real left = forced - p->t;
-  return p->size * SN_R(1.000001) >= left ? forced : p->t + p->size;
-}
-
-// Leads across the event that lies within `time` of the start of step s. Returns false where the end is not finite.
-static bool cross_event(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real time,
-                        sn_real *t1) {
-  SnHorizonScratch *x = h->scratch;
-  *t1 = sn_min(p->t + time, next_forced(h, in, p));
-  s->time[1] = *t1 - p->t;
-  x->crossing[sn_horizon_slot(h, p->step)] = 1;
-  x->last = x->before = 1;
-  p->restart = true;
-  ++p->crossed;
-  p->credit -= COST_OF_EVENT;
-  p->chatters = p->credit < 0;
-  return sn_horizon_move_to_end(h, s, p->step);
-}
-
-// Shortens the next trial to a part of `time`, where an event is thought to be: the more the more trials there were.
-static void come_near(SnApproach *a, sn_real time, int tries) {
-  static const sn_real back[] = {SN_R(1e-6), SN_R(1e-4), SN_R(1e-2), SN_R(0.1), SN_R(0.5)};
-  a->most = time * (1 - back[sn_mini(tries, 4)]);
-}
-
-// A trial has met a kink `time` behind the start of step s. Returns true where it has been crossed.
-static bool meet_kink(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real time,
-                      SnApproach *a, sn_real *t1) {
-  const sn_real crossing = sn_horizon_crossing();
-  if (time <= SN_R(0.5) * crossing && cross_event(h, in, s, p, crossing, t1)) return true;
-  come_near(a, time, a->cuts + 1);
-  a->kinks = ++a->cuts < MOST_TRIES;
-  return false;
-}
-
-// A trial has met a jump, `reach` behind the start of step s or before. Returns true where it has been crossed.
-static bool meet_jump(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real reach,
-                      SnApproach *a, sn_real *t1) {
-  sn_real time;
-  const bool found = sn_horizon_find_event(h, s, reach, true, &time);
-  if (found && time <= sn_horizon_crossing() && sn_horizon_find_event(h, s, time, false, &time) &&
-      cross_event(h, in, s, p, time, t1))
-    return true;
-  come_near(a, found ? sn_min(time, reach) : reach, found ? a->tries : MOST_TRIES);
-  a->jumps = ++a->tries < MOST_TRIES;
-  return false;
-}
-
-// Takes steps until one is accepted. *t1: its end.
-static SnHorizonStatus accept_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p,
-                                   sn_real *t1) {
-  const SnHorizonSettings *set = &h->settings;
-  SnHorizonScratch *x = h->scratch;
-  const sn_real least = sn_max(set->smallest_step, 16 * SN_EPS * sn_max(p->t, SN_MINVAL));
-  // states that change back and forth, as where a cone's tip is, are left to the control of the error
-  SnApproach a = {.jumps = !p->chatters && p->crossed < MOST_JUMPS,
-                  .kinks = !p->chatters && p->crossed < MOST_KINKS,
-                  .most = SN_MAXVAL};
-  for (;;) {
-    *t1 = sn_min(step_end(h, in, p), p->t + a.most);
-    const sn_real dt = *t1 - p->t, last = x->last, before = x->before;
-    sn_real reach = 0;
-    if (h->accepted + h->rejected >= set->max_steps) return SN_HORIZON_STEPS;
-    const SnTrial trial = sn_horizon_take(h, in, s, p, dt, &a, &reach);
-    const bool good = trial == SN_TRIAL_GOOD;
-    if (trial == SN_TRIAL_KINK || trial == SN_TRIAL_JUMP) {
-      ++h->rejected;
-      if ((trial == SN_TRIAL_KINK ? meet_kink : meet_jump)(h, in, s, p, reach, &a, t1)) return SN_HORIZON_DONE;
-      if (!a.jumps || !a.kinks) a.most = SN_MAXVAL;
-      continue;
-    }
-    p->crossed = 0;
-    if (!good && (set->fixed_step > 0 || dt <= least)) return SN_HORIZON_BAD;
-    p->first_known = sn_horizon_watches(h) && !x->rk->ends;
-    if (set->fixed_step > 0) return SN_HORIZON_DONE;
-    const sn_real error = good ? sn_horizon_error(h, s) : SN_MAXVAL;
-    const bool accepted = error < 1;
-    const sn_real factor = sn_horizon_factor(h, error, accepted);
-    if (accepted) {  // a step that was cut short says nothing against the size that was proposed
-      p->size = dt < p->size ? sn_max(p->size, dt * factor) : dt * factor;
-      if (a.most < SN_MAXVAL) {
-        x->last = last;
-        x->before = before;
-      }
-      p->credit = sn_mini(p->credit + 1, WHOLE_CREDIT);
-      p->chatters = p->chatters && p->credit < WHOLE_CREDIT;
-      return SN_HORIZON_DONE;
-    }
-    ++h->rejected;
-    p->size = dt * factor;
-    if (p->size < least) return good ? SN_HORIZON_SMALLEST : SN_HORIZON_BAD;
-  }
 }
 
 // Begins a run: the first step's start, its first stage, its size.
@@ -588,7 +238,7 @@ static bool begin_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
   h->reached = 0;
   x->done = false;
   x->last = x->before = 1;
-  *p = (SnProgress){.segment = -1, .credit = WHOLE_CREDIT};
+  *p = (SnProgress){.segment = -1, .credit = SN_EVENT_CREDIT};
   while (p->segment + 1 < in->nknot && in->knot_time[p->segment + 1] <= 0) ++p->segment;
   x->segment[0] = p->segment;
   memcpy(x->ctrl, h->world.ctrl, sizeof *x->ctrl * (size_t)h->model.nu);
@@ -653,7 +303,7 @@ static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHoriz
     const SnKeptStep s = sn_horizon_kept(h, p.step);
     sn_real t1;
     if (!begin_stage(h, in, &s, &p)) return SN_HORIZON_BAD;
-    const SnHorizonStatus status = accept_step(h, in, &s, &p, &t1);
+    const SnHorizonStatus status = sn_horizon_accept(h, in, &s, &p, &t1);
     if (status != SN_HORIZON_DONE) {
       go_back(h, &s);
       return status;

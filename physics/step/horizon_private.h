@@ -33,6 +33,9 @@ typedef struct SnEventRows {
 // Says what lies between the start of a step and a stage: a jump of the force, or of its slope alone.
 typedef enum SnEvent { SN_EVENT_NONE, SN_EVENT_KINK, SN_EVENT_JUMP } SnEvent;
 
+// Sets the credit that events begin with, and at most have (horizon_trial.c).
+enum { SN_EVENT_CREDIT = 128 };
+
 // Says where a run is: its step, the knot before, the next output.
 typedef struct SnProgress {
   int step, segment, out;
@@ -88,10 +91,23 @@ struct SnHorizonScratch {
   sn_real last, before;  // inverse errors of the last accepted steps
 };
 
-// ---- horizon.c ----
+// ---- horizon_memory.c ----
 
+// Says in err that an input has a value that is not allowed; returns SN_ERR_ARGUMENT.
+SnCode sn_horizon_bad(SnError *err, const char *name, double value, const char *rule);
 // Returns what is kept of step k; without memory for it the place of the step that is being taken.
 SnKeptStep sn_horizon_kept(const SnHorizon *h, int k);
+// Returns what is in a slot.
+SnKeptStep sn_horizon_kept_in(const SnHorizon *h, int slot);
+// Returns the slot that step k is kept in.
+static inline int sn_horizon_slot(const SnHorizon *h, int k) { return k - h->scratch->base; }
+// Returns the number of slots.
+static inline int sn_horizon_slots(const SnHorizonSettings *s) {
+  return s->keep > 0 ? s->keep + (s->checkpoints > 0) : 1;
+}
+
+// ---- horizon.c ----
+
 // Sets xi, dv, dact to the sums of the first n stages with these weights.
 void sn_horizon_sum(SnHorizon *h, const SnKeptStep *s, const double *weight, int n);
 // Sets the world's state to the start of the step moved by dt times those sums; `limit`: activations to their ranges.
@@ -114,21 +130,10 @@ int sn_horizon_dense(const SnHorizon *h, int k, double theta, double *weight);
 const double *sn_horizon_end(const SnHorizon *h, int k, int *n);
 // Returns whether a run looks for events.
 static inline bool sn_horizon_watches(const SnHorizon *h) { return h->settings.events && h->settings.fixed_step == 0; }
-// Returns the slot that step k is kept in.
-static inline int sn_horizon_slot(const SnHorizon *h, int k) { return k - h->scratch->base; }
-// Returns the number of slots.
-static inline int sn_horizon_slots(const SnHorizonSettings *s) {
-  return s->keep > 0 ? s->keep + (s->checkpoints > 0) : 1;
-}
 // Brings the world to the end of step s, number k, whose stages are known. Returns false where it is not finite.
 bool sn_horizon_move_to_end(SnHorizon *h, const SnKeptStep *s, int k);
 // Evaluates the first stage of step s, number p->step, where it is not known.
 bool sn_horizon_first_stage(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p);
-// Evaluates all other stages of step s with size dt, and leaves the world at its end. Methods without a stage there get
-// one where events are looked for: the first one of the next step. Stops at the first stage behind an event, *reach
-// behind the start [s]; a NULL: goes on.
-SnTrial sn_horizon_take(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real dt,
-                        const SnApproach *a, sn_real *reach);
 // Writes the outputs up to the end `t1` of step s, out may be NULL, and leaves the world there. Returns false where the
 // stage at the end, which the interpolant asks for, is not finite.
 bool sn_horizon_write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, const SnKeptStep *s,
@@ -136,6 +141,17 @@ bool sn_horizon_write_outputs(SnHorizon *h, const SnHorizonInput *in, const SnHo
 // Goes on to the step behind the accepted step s, which ended at t1, where the world is: `slot` becomes its start.
 void sn_horizon_next_step(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real t1,
                           int slot);
+
+// ---- horizon_trial.c ----
+
+// Evaluates all other stages of step s with size dt, and leaves the world at its end. Methods without a stage there get
+// one where events are looked for: the first one of the next step. Stops at the first stage behind an event, *reach
+// behind the start [s]; a NULL: goes on.
+SnTrial sn_horizon_take(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p, sn_real dt,
+                        const SnApproach *a, sn_real *reach);
+// Takes steps until one is accepted, and sets *t1 to its end [s]; or says why none is.
+SnHorizonStatus sn_horizon_accept(SnHorizon *h, const SnHorizonInput *in, const SnKeptStep *s, SnProgress *p,
+                                  sn_real *t1);
 
 // ---- horizon_replay.c ----
 

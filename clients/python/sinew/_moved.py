@@ -17,7 +17,7 @@ from sinew.model_tangents import ModelTangents
 from sinew.rollout import Rollout, rollout, rollout_vjp
 
 if TYPE_CHECKING:
-    from sinew.identify import Segments
+    from sinew.segments import Segments
 
 __all__ = ["Moved", "Ways"]
 

@@ -9,10 +9,12 @@ import numpy as np
 
 from sinew._arrays import Doubles
 from sinew.errors import ArgumentError
+from sinew.losses import StateLoss
 from sinew.sensitivity import entry_changes, sensitivity
 
 if TYPE_CHECKING:
-    from sinew.identify import Segments, StateLoss, _Problem
+    from sinew.identify import _Problem
+    from sinew.segments import Segments
 
 __all__ = ["minimize", "residuals", "standard_errors"]
 
@@ -20,8 +22,6 @@ _DIVERGED = 1e3  # each residual of a segment that diverges: a step that leads t
 
 
 def _state_loss(problem: _Problem) -> StateLoss:
-    from sinew.identify import StateLoss
-
     if not isinstance(problem.loss, StateLoss):
         raise ArgumentError(f"optimizer: lm needs a StateLoss, a {type(problem.loss).__name__} is no sum of squares")
     return problem.loss
