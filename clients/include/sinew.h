@@ -461,6 +461,15 @@ SINEW_API void sinew_parameters_free(SinewParameters *parameters);
 // Returns the number of parameters.
 SINEW_API int sinew_parameters_count(const SinewParameters *parameters);
 
+// ---- interrupts ----
+
+// Returns whether the call under way shall end; `user` is what was handed in with the function. It is asked about every
+// 10 ms by the thread that makes the call, and by no other. After true the call ends within about a step and returns
+// SINEW_ERR_INTERRUPTED: results hold anything and none are kept. The handle goes on to work. Rollouts
+// outlast the interruption of their derivatives, a plan in force that of the next. On a device it is asked between
+// launches, by a planner between iterations.
+typedef bool (*SinewInterrupt)(void *user);
+
 // ---- integration with chosen steps ----
 
 // Says how to integrate a body over a horizon by an explicit Runge-Kutta method. The state (qpos, qvel, act) moves by
@@ -468,25 +477,27 @@ SINEW_API int sinew_parameters_count(const SinewParameters *parameters);
 // on the group. Zeros are refused where a number above 0 is asked for: begin with sinew_default_integrator.
 typedef struct SinewIntegratorDef {
   size_t size;
-  const SinewModel *model;  // must outlive the integrator
-  const char *method;       // euler, heun, midpoint, ralston, bosh3, rk4, tsit5, dopri5 or dopri8
-  double rtol, atol;        // relative and absolute tolerance, above 0, at most 1
-  double fixed_step;        // above 0: all steps have this size, no error is controlled [s]; euler and rk4 need it
-  double first_step;        // [s]; 0: chosen
-  double smallest_step;     // [s]; 0: what rounding of the time leaves
-  double largest_step;      // [s]; 0: the horizon
-  double p, i, d;           // gains of the controller of the step (PID)
-  double safety;            // factor of the size that it proposes
-  double shrink, grow;      // least and largest factor from a step to the next
-  int max_steps;            // most steps, rejected ones included
-  bool linear;              // controls go linearly between knots; else each holds until the next
-  bool stop_at_outputs;     // steps end at output times; else outputs are interpolated between steps
-  bool gradients;           // keep what sinew_integrator_vjp needs
-  size_t memory;            // most bytes for steps that are kept; pages that no step reaches are not touched. The way
-                            // back computes steps again, to the same bits, where these do not hold all
-  const SinewCfd *cfd;      // contacts from distance; NULL: none
-  bool events;              // steps end where a contact or limit begins to act, ends with a force, sticks or slides;
-                            // fixed ones do not
+  const SinewModel *model;   // must outlive the integrator
+  const char *method;        // euler, heun, midpoint, ralston, bosh3, rk4, tsit5, dopri5 or dopri8
+  double rtol, atol;         // relative and absolute tolerance, above 0, at most 1
+  double fixed_step;         // above 0: all steps have this size, no error is controlled [s]; euler and rk4 need it
+  double first_step;         // [s]; 0: chosen
+  double smallest_step;      // [s]; 0: what rounding of the time leaves
+  double largest_step;       // [s]; 0: the horizon
+  double p, i, d;            // gains of the controller of the step (PID)
+  double safety;             // factor of the size that it proposes
+  double shrink, grow;       // least and largest factor from a step to the next
+  int max_steps;             // most steps, rejected ones included
+  bool linear;               // controls go linearly between knots; else each holds until the next
+  bool stop_at_outputs;      // steps end at output times; else outputs are interpolated between steps
+  bool gradients;            // keep what sinew_integrator_vjp needs
+  size_t memory;             // most bytes for steps that are kept; pages that no step reaches are not touched. The way
+                             // back computes steps again, to the same bits, where these do not hold all
+  const SinewCfd *cfd;       // contacts from distance; NULL: none
+  bool events;               // steps end where a contact or limit begins to act, ends with a force, sticks or slides;
+                             // fixed ones do not
+  SinewInterrupt interrupt;  // ends runs and ways back; of a list that of the first; NULL: nothing does
+  void *interrupt_user;      // handed to it
 } SinewIntegratorDef;
 
 // Returns the defaults: tsit5, tolerances 1e-5, gains 0.2, 0.4, 0, safety 0.9, factors 0.2 to 10, 100000 steps, 1 GiB,
@@ -617,8 +628,8 @@ static inline SinewIntegrationBars sinew_default_integration_bars(void) {
 // release move. It does not where none was found: where a contact grazes, or the number of a pair's contacts changes at
 // a depth. Corners that touch at once count as one. With fixed steps it is the derivative of what the steps compute.
 // Returns SINEW_ERR_STATE (no such run, no gradients), SINEW_ERR_ARGUMENT (a bar that is not finite) or
-// SINEW_ERR_DIVERGED on failure. SINEW_BACKSOLVE refuses, by SINEW_ERR_ARGUMENT, parameters and methods
-// without an estimate of the error.
+// SINEW_ERR_DIVERGED, SINEW_ERR_INTERRUPTED on failure. SINEW_BACKSOLVE refuses, by SINEW_ERR_ARGUMENT, parameters and
+// methods without an estimate of the error.
 SINEW_API SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegrationBars *bars,
                                            SinewError *err);
 
@@ -762,7 +773,8 @@ SINEW_API SinewStatus sinew_bodies_forward(SinewBackend *backend, SinewData *con
 // nu) and the outputs (count, nout, .) of `run`. Times are common. reports (count), each from
 // sinew_default_integration_report, tell how each ended; NULL: nothing does. Returns SINEW_ERR_ARGUMENT (a pointer, a
 // size, an integrator that is listed twice, models of two structures), SINEW_ERR_UNSUPPORTED (the backend is no CPU),
-// or what the first of the list returned whose run was refused.
+// SINEW_ERR_INTERRUPTED, or what
+// the first of the list returned whose run was refused.
 SINEW_API SinewStatus sinew_integrators_run(SinewBackend *backend, SinewIntegrator *const *integrators, int count,
                                             const SinewState *from, const SinewIntegration *run,
                                             SinewIntegrationReport *reports, SinewError *err);
@@ -832,15 +844,6 @@ static inline SinewNearestBars sinew_default_nearest_bars(void) {
 // that is not finite and SINEW_ERR_DIVERGED for a derivative that is not.
 SINEW_API SinewStatus sinew_nearest_points_vjp(SinewBackend *backend, const SinewNearestPoints *points,
                                                const SinewNearestBars *bars, SinewError *err);
-
-// ---- interrupts ----
-
-// Returns whether the call under way shall end; `user` is what was handed in with the function. It is asked about every
-// 10 ms by the thread that makes the call, and by no other. After true the call ends within about a step and returns
-// SINEW_ERR_INTERRUPTED: results hold anything and none are kept. The handle goes on to work. Rollouts
-// outlast the interruption of their derivatives, a plan in force that of the next. On a device it is asked between
-// launches, by a planner between iterations.
-typedef bool (*SinewInterrupt)(void *user);
 
 // ---- many rollouts ----
 

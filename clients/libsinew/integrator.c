@@ -27,6 +27,7 @@ enum { MOST_STEPS = 10000000, MOST_TIMES = 10000000 };  // of a run; knots, and 
 struct SinewIntegrator {
   ApiGuard guard;
   ApiCfd cfd;
+  ApiInterrupt own, *interrupt;  // interrupt: own, or that of the list that is at work
   SnHorizon *horizon;
   uint64_t structure;    // of the model
   bool gradients, done;  // done: the last run can be gone back through
@@ -98,6 +99,8 @@ static SinewStatus read_settings(const SinewIntegratorDef *def, SnHorizonSetting
   return find_keep(def, s, err);
 }
 
+static bool stops(void *argument) { return api_interrupt_look(((SinewIntegrator *)argument)->interrupt); }
+
 static SinewStatus make(SinewIntegrator *x, const SinewIntegratorDef *def, SinewError *err) {
   SnHorizonSettings settings;
   SnError why;
@@ -108,6 +111,10 @@ static SinewStatus make(SinewIntegrator *x, const SinewIntegratorDef *def, Sinew
   x->horizon = sn_horizon_create(def->model->model, &settings, &why);
   x->structure = api_model_structure(def->model);
   if (!x->horizon) return api_hand_on(err, &why);
+  x->interrupt = &x->own;
+  x->own = (ApiInterrupt){.ask = def->interrupt, .user = def->interrupt_user};
+  x->horizon->stop = stops;
+  x->horizon->stop_argument = x;
   return api_ok(err);
 }
 
@@ -227,7 +234,8 @@ static SinewStatus integrate(SinewIntegrator *x, const SinewState *from, const S
   api_fill_nan(run.out_qvel, nout * (size_t)h->model.nv);
   api_fill_nan(run.out_act, nout * (size_t)h->model.na);
   const SnHorizonOutput out = {.qpos = x->qpos, .qvel = run.out_qvel, .act = run.out_act};
-  if (sn_horizon_run(h, &x->in, &out, &end, &why) != SN_OK) return api_hand_on(err, &why);
+  const SnCode code = sn_horizon_run(h, &x->in, &out, &end, &why);
+  if (code != SN_OK) return code == SN_ERR_TIMEOUT ? api_interrupt_fail(err) : api_hand_on(err, &why);
   if (run.out_qpos && nq > 0) memcpy(run.out_qpos, x->qpos, sizeof *x->qpos * nq);
   x->done = x->gradients && end == SN_HORIZON_DONE;
   if (!report) return api_ok(err);
@@ -248,6 +256,7 @@ SinewStatus sinew_integrator_run(SinewIntegrator *integrator, const SinewState *
     return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_integrator_run: %s is NULL", integrator ? "from" : "integrator");
   const SinewStatus status = api_enter(&integrator->guard, "integrator", err);
   if (status != SINEW_OK) return status;
+  if (integrator->interrupt == &integrator->own) api_interrupt_begin(&integrator->own);
   return api_leave(&integrator->guard, integrate(integrator, from, run, report, err));
 }
 
@@ -335,7 +344,10 @@ static SinewStatus go_back(SinewIntegrator *x, const SinewIntegrationBars *given
   const SnCfd cfd = sn_cfd(&settings);
   const SnCode code = bars.adjoint == SINEW_BACKSOLVE ? sn_horizon_backsolve(x->horizon, &x->in, &cfd, &all, &why)
                                                       : sn_horizon_vjp(x->horizon, &x->in, &cfd, &all, &why);
-  if (code == SN_ERR_ARGUMENT) return api_hand_on(err, &why);
+  if (code == SN_ERR_ARGUMENT || code == SN_ERR_TIMEOUT) {
+    api_bars_free(&model);
+    return code == SN_ERR_TIMEOUT ? api_interrupt_fail(err) : api_hand_on(err, &why);
+  }
   bool good = code == SN_OK;
   if (good && model.bar) sn_model_bar_apply(bars.parameters->tangents, model.bar, 0, bars.parameter);
   api_bars_free(&model);
@@ -354,13 +366,15 @@ SinewStatus sinew_integrator_vjp(SinewIntegrator *integrator, const SinewIntegra
   if (!integrator) return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_integrator_vjp: integrator is NULL");
   const SinewStatus status = api_enter(&integrator->guard, "integrator", err);
   if (status != SINEW_OK) return status;
+  if (integrator->interrupt == &integrator->own) api_interrupt_begin(&integrator->own);
   return api_leave(&integrator->guard, go_back(integrator, bars, err));
 }
 
 // ---- lists ----
 
 ApiIntegratorView api_integrator_view(SinewIntegrator *x) {
-  return (ApiIntegratorView){&x->horizon->model, x->structure, x->in.nknot, x->in.nout, &x->listed};
+  return (ApiIntegratorView){&x->horizon->model, x->structure, x->in.nknot,  x->in.nout,
+                             &x->listed,         &x->own,      &x->interrupt};
 }
 
 SinewStatus api_integration_take(const SinewIntegration *given, SinewIntegration *run, SinewError *err) {

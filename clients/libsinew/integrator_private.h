@@ -2,14 +2,17 @@
 #ifndef SINEW_CLIENTS_LIBSINEW_INTEGRATOR_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_INTEGRATOR_PRIVATE_H_
 
+#include "clients/libsinew/interrupt_private.h"
 #include "clients/libsinew/model_private.h"
 
 // Shows what a list looks at.
 typedef struct ApiIntegratorView {
   const SnModel *model;
-  uint64_t structure;  // api_model_structure
-  int nknot, nout;     // sizes of the last run
-  bool *listed;        // set while a list with it is checked
+  uint64_t structure;    // api_model_structure
+  int nknot, nout;       // sizes of the last run
+  bool *listed;          // set while a list with it is checked
+  ApiInterrupt *own;     // ends calls of this integrator alone
+  ApiInterrupt **asked;  // the one that calls look at: own, or that of a list
 } ApiIntegratorView;
 
 // Returns what a list looks at of an integrator.

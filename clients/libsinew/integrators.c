@@ -17,6 +17,7 @@ typedef struct Integrators {
   const SinewIntegrationBars *bars;
   int nknot, nout;  // of the runs that are gone back through
   int *status;      // (count) of ways back
+  ApiInterrupt *interrupt;
   atomic_int next;
   atomic_int failed;  // the first of the list whose call was refused; count: none
 } Integrators;
@@ -84,11 +85,22 @@ static SinewStatus one(const Integrators *x, int i, SinewError *err) {
 static void work(void *argument, int thread) {
   (void)thread;
   Integrators *x = argument;
-  for (int i = atomic_fetch_add(&x->next, 1); i < x->count; i = atomic_fetch_add(&x->next, 1)) {
+  for (int i = atomic_fetch_add(&x->next, 1); i < x->count && !api_interrupt_look(x->interrupt);
+       i = atomic_fetch_add(&x->next, 1)) {
     if (one(x, i, NULL) == SINEW_OK) continue;
     int first = atomic_load(&x->failed);
     while (i < first && !atomic_compare_exchange_weak(&x->failed, &first, i)) {
     }
+  }
+}
+
+static void watch(void *argument) { api_interrupt_look(((Integrators *)argument)->interrupt); }
+
+// Lets all look at the interrupt of the first, or each at its own again.
+static void share_interrupt(const Integrators *x, bool shared) {
+  for (int i = 0; i < x->count; ++i) {
+    const ApiIntegratorView v = api_integrator_view(x->integrator[i]);
+    *v.asked = shared ? x->interrupt : v.own;
   }
 }
 
@@ -136,17 +148,31 @@ static SinewStatus check(const SinewBackend *backend, Integrators *x, SinewError
   return x->count > 0 ? check_list(x, err) : SINEW_OK;
 }
 
+// Works on the whole list; its integrators are checked.
+static SinewStatus work_all(const SinewBackend *backend, Integrators *x, SinewError *err) {
+  x->interrupt = api_integrator_view(x->integrator[0]).own;
+  api_interrupt_begin(x->interrupt);
+  share_interrupt(x, true);
+  atomic_store(&x->failed, x->count);
+  if (x->count > 1 && sn_pool_size(backend->pool) > 1)
+    sn_pool_run_watched(backend->pool, work, watch, x);
+  else
+    work(x, 0);
+  const int failed = atomic_load(&x->failed);
+  SinewStatus status = SINEW_OK;
+  if (api_interrupt_look(x->interrupt))
+    status = api_interrupt_fail(err);
+  else if (failed < x->count)
+    status = one(x, failed, err);  // once more, for its text
+  share_interrupt(x, false);
+  return status;
+}
+
 static SinewStatus run_list(SinewBackend *backend, Integrators *x, SinewError *err) {
   SinewStatus status = check(backend, x, err);
   if (status == SINEW_OK) status = api_enter_backend(backend, "integrators", err);
   if (status != SINEW_OK) return status;
-  atomic_store(&x->failed, x->count);
-  if (x->count > 1 && sn_pool_size(backend->pool) > 1)
-    sn_pool_run(backend->pool, work, x);
-  else
-    work(x, 0);
-  const int failed = atomic_load(&x->failed);
-  if (failed < x->count) status = one(x, failed, err);  // once more, for its text
+  if (x->count > 0) status = work_all(backend, x, err);
   return api_leave(&backend->guard, status == SINEW_OK ? api_ok(err) : status);
 }
 

@@ -296,12 +296,16 @@ static int next_slot(const SnHorizon *h, int k) {
   return slot < keep ? slot : 0;
 }
 
+SnCode sn_horizon_stopped(SnError *err) { return sn_fail(err, SN_ERR_TIMEOUT, "horizon: the call was stopped"); }
+
+// Returns SN_HORIZON_STATUSES where it was stopped.
 static SnHorizonStatus run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out) {
   SnProgress p;
   if (!begin_run(h, in, out, &p)) return SN_HORIZON_BAD;
   while (p.t < in->duration) {
     const SnKeptStep s = sn_horizon_kept(h, p.step);
     sn_real t1;
+    if (sn_horizon_stops(h)) return SN_HORIZON_STATUSES;
     if (!begin_stage(h, in, &s, &p)) return SN_HORIZON_BAD;
     const SnHorizonStatus status = sn_horizon_accept(h, in, &s, &p, &t1);
     if (status != SN_HORIZON_DONE) {
@@ -329,5 +333,5 @@ SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOut
   *status = run(h, in, out);
   h->world.time[0] = begin + h->reached;
   h->scratch->done = *status == SN_HORIZON_DONE;
-  return SN_OK;
+  return *status == SN_HORIZON_STATUSES ? sn_horizon_stopped(err) : SN_OK;
 }

@@ -88,6 +88,9 @@ typedef struct SnHorizon {
   sn_real reached;         // time that the last run reached [s]
   int accepted, rejected;  // steps of the last run
   int evaluations;         // how often the dynamics were evaluated
+  // Tells, before each step and on both ways, whether the call shall end, with SN_ERR_TIMEOUT. NULL: it goes on.
+  bool (*stop)(void *argument);
+  void *stop_argument;
   SnHorizonScratch *scratch;
 } SnHorizon;
 
@@ -107,7 +110,7 @@ SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings
 void sn_horizon_free(SnHorizon *h);
 
 // Integrates from the state of the world. Returns SN_ERR_ARGUMENT and sets err when the input is not as it should be;
-// else *status says how the run ended. Outputs that were not reached are left alone.
+// else *status says how the run ended. Outputs that were not reached are left alone. A run that was stopped is none.
 SnCode sn_horizon_run(SnHorizon *h, const SnHorizonInput *in, const SnHorizonOutput *out, SnHorizonStatus *status,
                       SnError *err);
 

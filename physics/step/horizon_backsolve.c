@@ -190,13 +190,15 @@ SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnCfd 
   Back b = {.in = in, .bars = bars, .cfd = cfd, .own = *h->world.cfd, .size = h->reached};
   sn_real end = h->reached;
   int out = in->nout;
-  bool good = true;
+  bool good = true, stopped = false;
   for (b.k = h->accepted - 1; b.k >= 0 && good; --b.k) {
+    if ((stopped = sn_horizon_stops(h))) break;
     *h->world.cfd = b.own;
     good = sn_horizon_at_hand(h, in, b.k) && step_back(h, &b, end, &out);
     end = sn_horizon_kept(h, b.k).time[0];
   }
   *h->world.cfd = b.own;
+  if (stopped) return sn_horizon_stopped(err);
   if (!good) return sn_fail(err, SN_ERR_STATE, "horizon: the adjoint is not finite on the way back");
   for (; out > 0; --out) sn_horizon_add_output(h, bars, out - 1, x->next_bar);
   if (bars->qpos) memcpy(bars->qpos, x->next_bar, sizeof *bars->qpos * nv);

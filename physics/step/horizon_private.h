@@ -108,6 +108,10 @@ static inline int sn_horizon_slots(const SnHorizonSettings *s) {
 
 // ---- horizon.c ----
 
+// Returns whether the call shall end.
+static inline bool sn_horizon_stops(const SnHorizon *h) { return h->stop && h->stop(h->stop_argument); }
+// Says in err that it did; returns SN_ERR_TIMEOUT.
+SnCode sn_horizon_stopped(SnError *err);
 // Sets xi, dv, dact to the sums of the first n stages with these weights.
 void sn_horizon_sum(SnHorizon *h, const SnKeptStep *s, const double *weight, int n);
 // Sets the world's state to the start of the step moved by dt times those sums; `limit`: activations to their ranges.

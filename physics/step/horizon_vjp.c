@@ -229,8 +229,9 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   x->adjoint.host->model = bars->model;
   sn_real end = h->reached;
   int out = in->nout;
-  bool good = true;
+  bool good = true, stopped = false;
   for (int k = h->accepted - 1; k >= 0 && good; --k) {
+    if ((stopped = sn_horizon_stops(h))) break;
     *h->world.cfd = own;
     good = sn_horizon_at_hand(h, in, k) && step_vjp(h, in, cfd, bars, k, end, &out);
     end = sn_horizon_kept(h, k).time[0];
@@ -238,6 +239,7 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
   for (; out > 0; --out) sn_horizon_add_output(h, bars, out - 1, x->next_bar);
   x->adjoint.host->model = NULL;
   *h->world.cfd = own;
+  if (stopped) return sn_horizon_stopped(err);
   if (!good) return sn_fail(err, SN_ERR_STATE, "horizon: a stage of the way back is not finite");
   if (bars->qpos) memcpy(bars->qpos, x->next_bar, sizeof *bars->qpos * (size_t)nv);
   if (bars->qvel) memcpy(bars->qvel, x->next_bar + nv, sizeof *bars->qvel * (size_t)nv);

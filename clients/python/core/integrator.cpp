@@ -49,6 +49,7 @@ Integrator::Integrator(const Model &model, const std::string &name, const std::v
   def.gradients = gradients;
   def.memory = memory;
   def.events = events;
+  def.interrupt = interrupt;
   handle = make();
 }
 

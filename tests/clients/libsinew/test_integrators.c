@@ -198,6 +198,68 @@ static void one_that_is_not_done(void **state) {
   free_crowd(&c);
 }
 
+// Asked `after` times it says that the call shall end; never where that is below 0.
+typedef struct Caller {
+  int asked, after;
+} Caller;
+
+static bool had_enough(void *user) {
+  Caller *caller = user;
+  return ++caller->asked > caller->after && caller->after >= 0;
+}
+
+// A caller ends runs and ways back, of one integrator and of lists, by the interrupt of the first; what was done before
+// goes on to be had, and the integrators to work.
+static void interrupted(void **state) {
+  (void)state;
+  static Crowd c;
+  SinewError err;
+  make(&c);
+  SinewBackend *cpu = test_cpu(2);
+  Caller caller = {0, -1}, other = {0, 0};
+  c.def.interrupt = had_enough;
+  c.def.max_steps = 10000000;
+  c.def.largest_step = 1e-4;
+  c.def.memory = (size_t)1 << 26;
+  for (int i = 0; i < N; ++i) {
+    sinew_integrator_free(c.x[i]);
+    c.def.interrupt_user = i == 0 ? &caller : &other;
+    c.x[i] = sinew_integrator_create(&c.def, &err);
+    test_accepted(c.x[i] ? SINEW_OK : err.status, &err);
+  }
+  const SinewState from = state_of(&c, 0);
+  const SinewIntegrationBars bars = bars_of(&c, 0);
+  SinewIntegration run = run_of(&c, 0);
+  run.duration = 0.5;
+  for (int way = 0; way < 2; ++way) {
+    const int count = way ? N : 1;
+    run.duration = way ? 0.3 : 1.5;
+    test_accepted(sinew_integrators_run(cpu, c.x, count, &from, &run, c.report, &err), &err);
+    for (int k = 0; k < 3; ++k) {
+      SinewStatus got;
+      caller = (Caller){0, 1};
+      if (k == 2) run.duration = 1e4;
+      if (k < 2 && way)
+        got = sinew_integrators_vjp(cpu, c.x, count, &bars, c.status, &err);
+      else if (k < 2)
+        got = sinew_integrator_vjp(c.x[0], &bars, &err);
+      else if (way)
+        got = sinew_integrators_run(cpu, c.x, count, &from, &run, c.report, &err);
+      else
+        got = sinew_integrator_run(c.x[0], &from, &run, &c.report[0], &err);
+      test_refused(got, &err, SINEW_ERR_INTERRUPTED, "interrupted by its caller");
+      assert_int_equal(caller.asked, 2);
+      assert_int_equal(other.asked, 0);
+    }
+    caller = (Caller){0, -1};
+    run.duration = 0.06;
+    test_accepted(sinew_integrators_run(cpu, c.x, count, &from, &run, c.report, &err), &err);
+    test_accepted(sinew_integrators_vjp(cpu, c.x, count, &bars, c.status, &err), &err);
+  }
+  sinew_backend_close(cpu);
+  free_crowd(&c);
+}
+
 static void what_is_refused(void **state) {
   (void)state;
   static Crowd c;
@@ -268,6 +330,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_one_after_the_other),
       cmocka_unit_test(one_that_is_not_done),
+      cmocka_unit_test(interrupted),
       cmocka_unit_test(what_is_refused),
       cmocka_unit_test(other_models_are_refused),
   };
