@@ -313,6 +313,8 @@ SN_LOCAL void convex_nearby(SnNearby *p, const SnConvex *a, const SnConvex *b, c
   sn_copy(p->x, found, 6);
   sn_surface_init(p->t, a, con->corner, found, p->n);
   sn_surface_init(p->t + 1, b, con->corner + 3, found + 3, back);
+  sn_surface_cross(p->t, p->t + 1);
+  sn_surface_cross(p->t + 1, p->t);
   convex_linearise(p, NULL);
   if (convex_sharpen(p, con)) return;
   sn_copy3(p->n, con->frame);

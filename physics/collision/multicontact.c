@@ -299,8 +299,16 @@ SN_FUNC int sn_multicontact(SnCcd *c, int max) {
 // out does when the other one moves; what that takes from the common motion of both, which moves point and normal
 // rigidly, is left for the first shape. p is a corner of the other shape, carried by it; or a point of one of its
 // edges, which stays in a side of the clipping face: it slides along the edge; or a point of its face above a corner
-// of the clipping face: it stays on that line. With h = n'(p - o), o in the face, and `along` the other face's normal
-// (of an edge: -n), the contact has dist = -h n'along at pos = p - h n - along dist / 2, normal +- along.
+// of the clipping face: it stays on that line. A face of a mesh is not quite flat, so that its normal does not say
+// where. There p lies on the chord that the side a of the corner which cuts first makes of two edges e1, e2 of the
+// face, where side b cuts it:
+//
+//   p = P + s (Q - P),   dP = e1 a'xi(P) / a'e1,   dQ likewise,   b'dp = b'xi(p),
+//
+// xi(x) being how x moves with the clipping face. Where an earlier side has cut off an end of the chord, that end is
+// taken for uncut: the flatter the face the smaller the difference. With h = n'(p - o), o in the face, and `along` the
+// other face's normal (of an edge: -n), the contact has dist = -h n'along at pos = p - h n - along dist / 2, normal +-
+// along.
 //
 // The line of a capsule's mantle that lies on a face, and that of a cylinder, which stands for an edge, lies where the
 // nearest points of the two shapes have their normal n, in a capsule r (n - a a'n) from its axis a (r: half the margin
@@ -317,6 +325,10 @@ typedef struct SnCut {
   sn_real edge[3];  // unit vector along the edge of `cut` that has p
   sn_real side[3];  // normal of the side of `clip` that has p
   bool on_edge, on_side;
+  // the chord of a mesh's face that p lies on
+  bool on_chord;
+  sn_real first[3], second[3];  // normals of the sides a, b
+  sn_real end[6], through[6];   // P, Q and unit vectors along e1, e2
 } SnCut;
 
 SN_LOCAL void multi_cut_edge(SnCut *k, const int *corner, int side) {
@@ -353,6 +365,36 @@ SN_LOCAL void multi_clip_side(SnCut *k, const int *corner, int side) {
   k->on_side = true;
 }
 
+// Finds the chord that side `first` of the clipping face makes of the face of `cut`, across which `second` cuts.
+SN_LOCAL void multi_chord(SnCut *k, const int *corner, int first, int second) {
+  SnPatch patch;
+  sn_real at[3], a[3], b[3], r[3];
+  int n = 0;
+  multi_clip_side(k, corner, second);
+  sn_copy3(k->second, k->side);
+  multi_clip_side(k, corner, first);
+  sn_copy3(k->first, k->side);
+  sn_patch_face(&patch, k->clip, corner[SN_PATCH_CLIP]);
+  sn_patch_corner(&patch, first, at);
+  sn_patch_face(&patch, k->cut, corner[SN_PATCH_CUT]);
+  sn_patch_corner(&patch, patch.n - 1, a);
+  for (int i = 0; i < patch.n && n < 2; ++i) {
+    sn_patch_corner(&patch, i, b);
+    sn_sub3(r, a, at);
+    const sn_real da = sn_dot3(r, k->first);
+    sn_sub3(r, b, at);
+    const sn_real db = sn_dot3(r, k->first);
+    if ((da > 0) != (db > 0)) {
+      sn_sub3(r, b, a);
+      sn_addscl3(k->end + 3 * n, a, r, da / (da - db));
+      sn_normalize3(r);
+      sn_copy3(k->through + 3 * n++, r);
+    }
+    sn_copy3(a, b);
+  }
+  k->on_chord = n == 2;
+}
+
 SN_LOCAL void multi_recall(SnCut *k, const SnConvex *a, const SnConvex *b, const SnContact *con) {
   const bool swapped = con->feature == SN_FEATURE_EDGE_A;
   const int *corner = con->corner;
@@ -369,7 +411,10 @@ SN_LOCAL void multi_recall(SnCut *k, const SnConvex *a, const SnConvex *b, const
   sn_addtoscl3(k->p, k->n, k->h);
   // a capsule's line was cut with half the margin around it, which was then taken off along the normal
   if (!k->faces && k->cut->type == SN_GEOM_CAPSULE) sn_addtoscl3(k->p, k->n, SN_R(-0.5) * k->cut->margin);
-  k->on_edge = k->on_side = false;
+  k->on_edge = k->on_side = k->on_chord = false;
+  const int in = corner[SN_PATCH_IN] - SN_PATCH_SIDE, out = corner[SN_PATCH_OUT] - SN_PATCH_SIDE;
+  if (k->faces && k->cut->type == SN_GEOM_MESH && in >= 0 && out >= 0 && in != out)
+    multi_chord(k, corner, sn_mini(in, out), sn_maxi(in, out));
   for (int i = 0; i < 2; ++i) {
     const int side = corner[i == 0 ? SN_PATCH_IN : SN_PATCH_OUT];
     if (side >= SN_PATCH_SIDE)
@@ -419,6 +464,28 @@ SN_LOCAL void multi_push_line(const SnCut *k, const sn_real *n, const sn_real *f
   sn_addtoscl3(n_bar, axis, -radius * along);
 }
 
+// force: bar of p; becomes that of the point of `cut` that lies there. What is left for the ends of the chord goes to
+// wrench. Returns false where the chord does not say where p is: nothing is changed then.
+SN_LOCAL bool multi_chord_vjp(const SnCut *k, const SnShape *cut, sn_real *force, sn_real *wrench) {
+  sn_real chord[3], r[3], rest[3], f[3];
+  sn_sub3(chord, k->end + 3, k->end);
+  sn_sub3(r, k->p, k->end);
+  const sn_real length2 = sn_dot3(chord, chord), across = sn_dot3(k->second, chord);
+  const sn_real sine[2] = {sn_dot3(k->first, k->through), sn_dot3(k->first, k->through + 3)};
+  if (!(sn_abs(across) > SN_STEADY_SINE * sn_sqrt(length2)) || !(sn_abs(sine[0]) > SN_STEADY_SINE) ||
+      !(sn_abs(sine[1]) > SN_STEADY_SINE))
+    return false;
+  const sn_real s = sn_clip(sn_dot3(r, chord) / length2, 0, 1), c = sn_dot3(chord, force) / across;
+  sn_copy3(rest, force);
+  sn_addtoscl3(rest, k->second, -c);
+  sn_copy3(force, rest);
+  for (int i = 0; i < 2; ++i) {
+    sn_scale3(f, k->first, -(i == 0 ? 1 - s : s) * sn_dot3(rest, k->through + 3 * i) / sine[i]);
+    sn_push(wrench, cut, k->end + 3 * i, f);
+  }
+  return true;
+}
+
 SN_FUNC bool sn_multicontact_has_line(const SnConvex *a, const SnConvex *b, const SnContact *con) {
   const int cut = con->feature == SN_FEATURE_EDGE_A ? a->type : b->type;
   return con->feature != SN_FEATURE_FACES && (cut == SN_GEOM_CAPSULE || cut == SN_GEOM_CYLINDER);
@@ -443,8 +510,8 @@ SN_FUNC void sn_multicontact_vjp(const SnConvex *a, const SnConvex *b, const SnC
     sn_addtoscl3(along_bar, k.n, -k.h * dist_bar);
     sn_turn(own, k.along, along_bar);
   }
-  multi_slide_vjp(&k, force);
   const SnShape cut = {.pos = k.cut->pos, .mat = k.cut->mat, .size = k.cut->size};
+  if (!k.on_chord || !multi_chord_vjp(&k, &cut, force, own)) multi_slide_vjp(&k, force);
   sn_zero(normal_bar, 3);
   if (!normal) {
     sn_push(own, &cut, k.p, force);

@@ -158,6 +158,7 @@ SN_LOCAL void surface_mesh(SnSurface *t, const int *corner, const sn_real *x, co
       if (face >= 0) {
         sn_cross(edge + 3, s->polynormal + 3 * face, edge);
         count = 3;
+        t->diagonal = true;
       }
     }
   }
@@ -176,6 +177,7 @@ SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner,
   sn_mulmattvec3(ln, s->mat, n);
   t->s = s;
   t->radius = 0;
+  t->diagonal = false;
   sn_copy3(t->at, s->pos);
   surface_kind(t, 0);
   switch (s->type) {
@@ -198,6 +200,14 @@ SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner,
       t->radius = s->size[0];
       break;
   }
+}
+
+SN_FUNC void sn_surface_cross(SnSurface *t, const SnSurface *other) {
+  const bool line = other->nflat == 1 || (other->nflat == 2 && other->diagonal);
+  sn_real across[3];
+  if (!t->diagonal || !line) return;
+  sn_cross(across, t->flat, other->flat);
+  if (sn_norm3(across) > SN_STEADY_SINE) surface_kind(t, 1);
 }
 
 SN_LOCAL void surface_ellipsoid(const SnSurface *t, const sn_real *n, const sn_real *tangent, SnSurfacePoint *r) {

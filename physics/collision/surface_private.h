@@ -21,6 +21,7 @@ typedef struct SnSurface {
   sn_real at[3];    // the point, one of the line or plane, the centre of the ellipsoid or rim [m], world
   int nflat;        // directions in which the surface is straight: line 1, plane 2, others 0
   sn_real flat[6];  // these unit vectors; of a rim: the axis
+  bool diagonal;    // a plane that two corners made: the line between them lies inside a face, flat[0] along it
 } SnSurface;
 
 // Describes the surface where its outward unit normal is n.
@@ -32,6 +33,11 @@ typedef struct SnSurfacePoint {
 // Finds the part of s that has the witness point x with outward normal n. corner holds three corners of the mesh that
 // span it (repeated where they are fewer), as GJK and EPA leave them. It is not read for other shapes.
 SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner, const sn_real *x, const sn_real *n);
+
+// Makes a line of a plane that was made of a diagonal, where the other surface is straight across it. A face that lies
+// flat against an edge does not say where they are nearest. The crossing of the two lines does, and EPA has found it.
+// So it is, too, where corners of a face are a little off its plane, which makes edges of its diagonals.
+SN_FUNC void sn_surface_cross(SnSurface *t, const SnSurface *other);
 
 // Computes r, the surface where its outward normal is n. tangent holds two unit vectors that make a right-handed frame
 // with the contact normal, (2, 3).

@@ -42,7 +42,7 @@ typedef struct SnPair {
   SnPart part[2];
 } SnPair;
 
-// Loads two free geoms, each given by its type, and a mesh also by its asset, 'hull' or 'cube'.
+// Loads two free geoms, each given by its type, and a mesh also by its asset, 'hull', 'cube' or 'cushion'.
 void sn_pair_load(SnOracle *o, const char *geom1, const char *geom2);
 
 // Moves both geoms by dx from the base (NULL: to the base).

@@ -97,6 +97,8 @@ static void polyhedra(void **state) {
   check("box", "mesh' mesh='hull", false, false, 1, 60);
   check("box", "mesh' mesh='cube", false, false, 1, 60);
   check("mesh' mesh='hull", "mesh' mesh='hull", false, false, 1, 60);
+  check("box", "mesh' mesh='cushion", false, false, 1, 60);
+  check("mesh' mesh='cushion", "mesh' mesh='cushion", false, false, 1, 60);
 }
 
 static int compare_doubles(const void *a, const void *b) {
