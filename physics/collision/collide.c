@@ -154,6 +154,10 @@ SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape 
       return sn_collide_box_box(a, b, reach, con);
     case SN_COLLIDER_CONVEX:
       return collide_costly_apart(m, a, b, reach) ? 0 : sn_collide_convex(m, a, b, reach, con, max);
+    case SN_COLLIDER_HFIELD:
+      return sn_collide_hfield(m, a, b, reach, con, max);
+    case SN_COLLIDER_HFIELD_FAR:
+      return sn_hfield_nearest(m, a, b, reach, con) && con->dist < reach;
   }
   return 0;
 }
@@ -194,7 +198,7 @@ SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, 
     const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
     return collide_ellipsoid(m, &a, &b, reach, con);
   }
-  if (own == SN_COLLIDER_CONVEX) return collide_narrow(m, w, pair, own, reach, 1, con);
+  if (own == SN_COLLIDER_CONVEX || own == SN_COLLIDER_HFIELD_FAR) return collide_narrow(m, w, pair, own, reach, 1, con);
   const int n = collide_narrow(m, w, pair, own, reach, m->cpair_max[pair], con);
   if (n > 0) sn_contact_nearest(con, n);
   return n > 0;
@@ -303,8 +307,8 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
     con->exclude = 0;
     if (con->cfd == SN_CONTACT_FAR && !w->cfd->friction) con->dim = 1;
   }
-  const bool convex = collide_made_by(m, w, con) == SN_COLLIDER_CONVEX;
-  for (int i = 0; i < 6; ++i) con->corner[i] = convex ? raw->corner[i] : -1;
+  const bool corners = sn_has_corners(collide_made_by(m, w, con));
+  for (int i = 0; i < 6; ++i) con->corner[i] = corners ? raw->corner[i] : -1;
 }
 
 // Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
@@ -332,6 +336,11 @@ SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   return near;
 }
 
+// The slots of pair k of a chunk.
+SN_INLINE SnContact *collide_slots(const SnModel *m, const SnWorld *w, int k) {
+  return w->col_contact + (size_t)m->ncollideslot * (size_t)k;
+}
+
 // Collides n pairs of col_near from `start` on and appends their contacts at `base`; returns the new end of the list,
 // which may exceed nconmax (what does not fit is not written).
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
@@ -339,7 +348,7 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
   int *count = w->col_count;
   const bool cfd = w->cfd->on != 0;
   SN_FOR(k, n) {
-    SnContact *con = w->col_contact + SN_COLLIDE_SLOTS * k;
+    SnContact *con = collide_slots(m, w, k);
     count[k] = cfd ? collide_pair_cfd(m, w, near[k], con) : collide_pair(m, w, near[k], con);
   }
   SN_SYNC(lane);
@@ -347,7 +356,7 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
   SN_FOR(k, n) {
     const int next = k + 1 < n ? count[k + 1] : total;
     for (int i = count[k]; i < next && base + i < m->nconmax; ++i)
-      collide_finish(m, w, near[k], w->col_contact + SN_COLLIDE_SLOTS * k + i - count[k], w->contact + base + i);
+      collide_finish(m, w, near[k], collide_slots(m, w, k) + i - count[k], w->contact + base + i);
   }
   SN_SYNC(lane);
   return base + total;
@@ -412,6 +421,10 @@ SN_FUNC void sn_collide_shapes_vjp(const SnModel *m, const SnShape *a, const SnS
     case SN_COLLIDER_CONVEX:
     case SN_COLLIDER_ELLIPSOID:
       sn_collide_convex_vjp(m, a, b, reach, con, bar, wrench);
+      break;
+    case SN_COLLIDER_HFIELD:
+    case SN_COLLIDER_HFIELD_FAR:
+      sn_collide_hfield_vjp(m, a, b, con, bar, wrench);
       break;
   }
 }
@@ -478,7 +491,10 @@ SN_LOCAL bool collide_resized(const SnModel *m, const SnWorld *w, const SnContac
   sn_real nearest = SN_R(1e30);
   int n = 0;
   shape[side].size = size;
-  if (con->feature < 0)
+  if (collider == SN_COLLIDER_HFIELD || collider == SN_COLLIDER_HFIELD_FAR)
+    n = sn_hfield_again(m, shape, shape + 1, m->cpair_reach[con->pair], collider == SN_COLLIDER_HFIELD_FAR,
+                        con->feature, found);
+  else if (con->feature < 0)
     n = collide_smooth_pair(m, w, con->pair, shape, shape + 1, found);
   else if (con->cfd == SN_CONTACT_FAR && collider == SN_COLLIDER_CONVEX)
     n = sn_convex_nearest(m, shape, shape + 1, reach, found);

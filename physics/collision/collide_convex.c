@@ -50,8 +50,12 @@ SN_LOCAL sn_real convex_least(const SnCcd *c) {
   return least;
 }
 
+// Where the search begins: in the middle of both shapes.
 SN_LOCAL void convex_guess(SnCcd *c) {
-  sn_copy3(c->x1, c->a.pos);
+  if (c->a.support == SN_SUPPORT_PRISM)
+    sn_prism_middle(c->x1, c->a.vert);
+  else
+    sn_copy3(c->x1, c->a.pos);
   sn_copy3(c->x2, c->b.pos);
 }
 
@@ -102,6 +106,17 @@ SN_LOCAL void convex_remember(const SnCcd *c, int i, SnContact *con) {
   }
 }
 
+SN_FUNC void sn_convex_contact(const SnCcd *c, int i, sn_real margin, SnContact *con) {
+  const sn_real *x1 = c->x1 + 3 * i, *x2 = c->x2 + 3 * i;
+  con->dist = margin + c->dist[i];
+  sn_add3(con->pos, x1, x2);
+  sn_scale3(con->pos, con->pos, SN_R(0.5));
+  sn_zero(con->frame, 9);
+  sn_sub3(con->frame, x1, x2);
+  sn_normalize3(con->frame);
+  convex_remember(c, i, con);
+}
+
 SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin, SnContact *con,
                               int max) {
   SnCcd c;
@@ -112,16 +127,7 @@ SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape 
   c.cutoff = 0;
   if (!(sn_ccd(&c, max) < 0)) return 0;
   const int n = sn_mini(c.nx, max);
-  for (int i = 0; i < n; ++i) {
-    const sn_real *x1 = c.x1 + 3 * i, *x2 = c.x2 + 3 * i;
-    con[i].dist = margin + c.dist[i];
-    sn_add3(con[i].pos, x1, x2);
-    sn_scale3(con[i].pos, con[i].pos, SN_R(0.5));
-    sn_zero(con[i].frame, 9);
-    sn_sub3(con[i].frame, x1, x2);
-    sn_normalize3(con[i].frame);
-    convex_remember(&c, i, con + i);
-  }
+  for (int i = 0; i < n; ++i) sn_convex_contact(&c, i, margin, con + i);
   return n;
 }
 
@@ -328,8 +334,8 @@ SN_LOCAL void convex_lift(sn_real *r, const sn_real *tangent, const sn_real *y, 
   sn_addtoscl3(r, tangent + 3, scale * y[1]);
 }
 
-SN_LOCAL void convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
-                                 sn_real *wrench) {
+SN_FUNC void sn_convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
+                                   sn_real *wrench) {
   SnNearby p;
   convex_nearby(&p, a, b, con);
   const SnConvex *shape[2] = {a, b};
@@ -408,23 +414,20 @@ SN_LOCAL bool convex_touching(SnCcd *c, SnContact *con) {
   return found && convex_take(c, CONVEX_LIFT, con);
 }
 
-SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit, SnContact *con) {
-  SnCcd c;
+SN_FUNC bool sn_convex_nearest_shapes(const SnModel *m, SnCcd *c, sn_real limit, SnContact *con) {
   SnNearby p;
-  sn_convex_init(&c.a, m, a, 0);
-  sn_convex_init(&c.b, m, b, 0);
-  c.tolerance = sn_max(sn_min(m->opt.ccd_tolerance, CONVEX_FINE), SN_CCD_TOLERANCE);
-  c.iterations = sn_maxi(m->opt.ccd_iterations, CONVEX_ITERATIONS);
-  c.cutoff = sn_max(limit, CONVEX_TOUCH);
-  con->dist = sn_ccd(&c, 1);
-  if (con->dist >= c.cutoff) return true;
-  const bool clear = c.nx > 0 && sn_abs(con->dist) > CONVEX_TOUCH && convex_take(&c, 0, con);
-  if (!clear && !convex_touching(&c, con)) return false;
-  c.feature = SN_FEATURE_NEAREST;
-  convex_remember(&c, 0, con);
+  c->tolerance = sn_max(sn_min(m->opt.ccd_tolerance, CONVEX_FINE), SN_CCD_TOLERANCE);
+  c->iterations = sn_maxi(m->opt.ccd_iterations, CONVEX_ITERATIONS);
+  c->cutoff = sn_max(limit, CONVEX_TOUCH);
+  con->dist = sn_ccd(c, 1);
+  if (con->dist >= c->cutoff) return true;
+  const bool clear = c->nx > 0 && sn_abs(con->dist) > CONVEX_TOUCH && convex_take(c, 0, con);
+  if (!clear && !convex_touching(c, con)) return false;
+  c->feature = SN_FEATURE_NEAREST;
+  convex_remember(c, 0, con);
   sn_real turned = 1;
   for (int k = 0; k < CONVEX_PASSES && turned > SN_R(16.0) * SN_EPS; ++k) {
-    convex_nearby(&p, &c.a, &c.b, con);
+    convex_nearby(&p, &c->a, &c->b, con);
     turned = sn_dist3(p.n, con->frame);
     con->dist = p.dist;
     sn_copy3(con->frame, p.n);
@@ -434,13 +437,20 @@ SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape
   return true;
 }
 
+SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit, SnContact *con) {
+  SnCcd c;
+  sn_convex_init(&c.a, m, a, 0);
+  sn_convex_init(&c.b, m, b, 0);
+  return sn_convex_nearest_shapes(m, &c, limit, con);
+}
+
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
                                    const SnContact *con, const SnContactBar *bar, sn_real *wrench) {
   SnConvex s1, s2;
   sn_convex_init(&s1, m, a, margin);
   sn_convex_init(&s2, m, b, margin);
   if (con->feature == SN_FEATURE_NEAREST) {
-    convex_nearest_vjp(&s1, &s2, con, bar, wrench);
+    sn_convex_nearest_vjp(&s1, &s2, con, bar, wrench);
     return;
   }
   // a line that lies where the nearest points say: find them again
@@ -448,7 +458,7 @@ SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnS
   SnContactBar near_bar = {0};
   const bool line = sn_multicontact_has_line(&s1, &s2, con) && sn_collide_convex(m, a, b, margin, &near, 1) == 1;
   sn_multicontact_vjp(&s1, &s2, con, bar, line ? near.frame : NULL, near_bar.normal, wrench);
-  if (line) convex_nearest_vjp(&s1, &s2, &near, &near_bar, wrench);
+  if (line) sn_convex_nearest_vjp(&s1, &s2, &near, &near_bar, wrench);
 }
 
 SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,

@@ -177,6 +177,19 @@ SN_FUNC bool sn_convex_nearest(const SnModel *m, const SnShape *a, const SnShape
 SN_FUNC void sn_collide_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin,
                                    const SnContact *con, const SnContactBar *bar, sn_real *wrench);
 
+// Collides a height field with a convex shape (collide_hfield.c): at most max contacts, in MuJoCo's order. Writes the
+// number of a prism of the height field as feature of each. Makes no contact of what is not a number.
+SN_FUNC int sn_collide_hfield(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach, SnContact *con,
+                              int max);
+// Finds the nearest points as sn_convex_nearest does: those of the nearest prism, or of the deepest one.
+SN_FUNC bool sn_hfield_nearest(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit, SnContact *con);
+// Finds the contact of one prism again, far: the nearest points. Returns false where there is none.
+SN_FUNC bool sn_hfield_again(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach, bool far, int number,
+                             SnContact *con);
+// Runs the adjoint of a contact of any of them.
+SN_FUNC void sn_collide_hfield_vjp(const SnModel *m, const SnShape *a, const SnShape *b, const SnContact *con,
+                                   const SnContactBar *bar, sn_real *wrench);
+
 // Collides any pair of shapes within reach by a collider (collide.c), without parameters of contacts. Returns the
 // number of contacts, at most max.
 SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
@@ -212,11 +225,17 @@ SN_FUNC bool sn_box_edges_cross(int feature);
 SN_FUNC void sn_collide_surrogate_vjp(const SnShape *a, const SnShape *b, const SnContact *con, const SnContactBar *bar,
                                       sn_real *wrench);
 
+// Returns whether contacts of a collider are told by the corners of both shapes (SnContact.corner).
+SN_INLINE bool sn_has_corners(SnCollider collider) {
+  return collider == SN_COLLIDER_CONVEX || collider == SN_COLLIDER_HFIELD || collider == SN_COLLIDER_HFIELD_FAR;
+}
+
 // Returns what finds the nearest points of a pair that does not touch: `own` finds its contacts, type2 is the type of
 // its second geom. Finds those of two boxes by the convex search: their contacts measure the gap along the best axis,
 // which is not the distance.
 SN_INLINE SnCollider sn_far_collider(SnCollider own, int type2) {
   if (own == SN_COLLIDER_CONVEX && type2 == SN_GEOM_ELLIPSOID) return SN_COLLIDER_ELLIPSOID;
+  if (own == SN_COLLIDER_HFIELD) return SN_COLLIDER_HFIELD_FAR;
   return own == SN_COLLIDER_BOX_BOX ? SN_COLLIDER_CONVEX : own;
 }
 

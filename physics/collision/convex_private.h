@@ -66,7 +66,8 @@ typedef enum SnSupport {
   SN_SUPPORT_CYLINDER,
   SN_SUPPORT_BOX,
   SN_SUPPORT_MESH,
-  SN_SUPPORT_HULL
+  SN_SUPPORT_HULL,
+  SN_SUPPORT_PRISM  // part of a height field, looked for in the frame of that one: pos and mat are not read
 } SnSupport;
 
 // Describes a convex shape. With margin > 0 it is inflated by margin / 2 along the support direction.
@@ -142,6 +143,8 @@ typedef struct SnCcd {
 SN_FUNC void sn_convex_init(SnConvex *s, const SnModel *m, const SnShape *shape, sn_real margin);
 // Computes res, the point of s farthest along the unit vector dir, margin left out. Sets s->vertex.
 SN_FUNC void sn_support(SnConvex *s, const sn_real *dir, sn_real *res);
+// Computes r, the mean of the six corners of a prism.
+SN_FUNC void sn_prism_middle(sn_real *r, const sn_real *vert);
 // Computes v, the vertex of the difference farthest along the unit vector dir, margins included.
 SN_FUNC void sn_ccd_support(SnCcd *c, const sn_real *dir, SnCcdVertex *v);
 // Returns true when both shapes are points, segments or polyhedra without margin, so that the algorithms end exactly.
@@ -222,5 +225,13 @@ SN_FUNC bool sn_multicontact_has_line(const SnConvex *a, const SnConvex *b, cons
 SN_FUNC bool sn_ccd_depth(SnCcd *c);
 // Finds nearest points, or the depth: up to max witness pairs in c->dist, x1, x2. Returns the least distance.
 SN_FUNC sn_real sn_ccd(SnCcd *c, int max);
+// Writes witness pair i as a contact, with what it has to know for its adjoint. The shapes are inflated by margin / 2
+// each, which is taken off the distance.
+SN_FUNC void sn_convex_contact(const SnCcd *c, int i, sn_real margin, SnContact *con);
+// Does what sn_convex_nearest does, for two shapes without margin. Sets tolerance, iterations and cutoff.
+SN_FUNC bool sn_convex_nearest_shapes(const SnModel *m, SnCcd *c, sn_real limit, SnContact *con);
+// Runs the adjoint of a contact at nearest points (SN_FEATURE_NEAREST), as that of a collider.
+SN_FUNC void sn_convex_nearest_vjp(const SnConvex *a, const SnConvex *b, const SnContact *con, const SnContactBar *bar,
+                                   sn_real *wrench);
 
 #endif

@@ -5,9 +5,10 @@
 // least displacement that parts the geoms. So is it in MuJoCo's mj_geomDistance, but for two things: its convex pairs
 // are good to what ccd_tolerance and ccd_iterations allow (at their defaults 1e-4 m and more where curved shapes
 // overlap), ours to rounding; and of a capsule whose axis enters a box it gives the depth of a contact, which may be
-// any less. Polyhedra within 1e-8 m of touching have a distance good to 3e-8 m, and one of the normals that part them.
-// Geoms that overlap deeply, with centres or axes that coincide, get a displacement that parts them but not always the
-// least one: EPA has no direction to begin with there (as in MuJoCo), and closed forms take a fixed one.
+// any less. Of a height field the nearest of its prisms counts, or the deepest. Polyhedra within 1e-8 m of touching
+// have a distance good to 3e-8 m, and one of the normals that part them. Geoms that overlap deeply, with centres or
+// axes that coincide, get a displacement that parts them but not always the least one: EPA has no direction to begin
+// with there (as in MuJoCo), and closed forms take a fixed one.
 //
 // Derivatives. A collider gives dist d, midpoint p and normal n of a contact; the nearest points are
 //
@@ -27,7 +28,7 @@
 //   w_k'(torque + (x - c) x force) + v_k'force.
 //
 // By sizes. A search depends on few numbers: their derivatives are its central differences, as those of contacts
-// (collide.c). Meshes and planes have no sizes that count.
+// (collide.c). Meshes, height fields and planes have no sizes that count.
 //
 // Kinks. Where two choices are equally near, what is given is the derivative of the one that was found: of a point in
 // the middle of a box the face that made the contact, of parallel edges and faces the point that was found carried with
@@ -91,6 +92,8 @@ static SnCode check(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom
     const int g = geom[i]->geom;
     if (m->geom_type[g] == SN_GEOM_MESH && m->mesh_vertnum[m->geom_dataid[g]] == 0)
       return refuse(m, g1->geom, g2->geom, "the model was imported without a mesh that nothing can touch", err);
+    if (m->geom_type[g] == SN_GEOM_HFIELD && m->geom_dataid[g] < 0)
+      return refuse(m, g1->geom, g2->geom, "the model was imported without heights that nothing can touch", err);
   }
   return SN_OK;
 }
@@ -129,6 +132,7 @@ static bool find(const SnModel *m, const SnShape *a, const SnShape *b, SnCollide
   if (collider == SN_COLLIDER_ELLIPSOID && nearest_ellipsoid(m, a, b, con)) return true;
   if (collider == SN_COLLIDER_ELLIPSOID || collider == SN_COLLIDER_CONVEX)
     return sn_convex_nearest(m, a, b, limit, con);
+  if (collider == SN_COLLIDER_HFIELD_FAR) return sn_hfield_nearest(m, a, b, limit, con);
   const int n = sn_collide_shapes(m, a, b, collider, limit, SN_MAXCON_PAIR, con);
   if (n > 0) sn_contact_nearest(con, n);
   return true;
@@ -223,8 +227,8 @@ void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const S
     SnContact end[2][SN_MAXCON_PAIR];
     bool steady = true;
     int found = 0;
-    if (h == 0 || m->geom_type[shape[side].geom] == SN_GEOM_PLANE || m->geom_type[shape[side].geom] == SN_GEOM_MESH)
-      continue;
+    const int type = m->geom_type[shape[side].geom];
+    if (h == 0 || type == SN_GEOM_PLANE || type == SN_GEOM_MESH || type == SN_GEOM_HFIELD) continue;
     for (int e = 0; e < 2; ++e) {
       sn_real moved[3];
       sn_copy3(moved, size);

@@ -138,11 +138,13 @@ SN_LOCAL int epa_join(SnEpa *p, int w, sn_real lower2, sn_real upper2) {
   return n;
 }
 
-// True when the corners of the last vertex were met before: a polyhedron has no more to offer there.
-SN_LOCAL bool epa_is_repeated(const SnEpa *p) {
+// True when the corners of the last vertex were met before: a polyhedron has no more to offer there. MuJoCo does not
+// number the corners of a prism, so that the other shape's alone ends the search, before its end at times.
+SN_LOCAL bool epa_is_repeated(const SnCcd *c, const SnEpa *p) {
   const SnCcdVertex *last = p->vert + p->nvert - 1;
+  const bool prism = c->a.support == SN_SUPPORT_PRISM;
   for (const SnCcdVertex *v = p->vert; v < last; ++v)
-    if (v->i1 == last->i1 && v->i2 == last->i2) return true;
+    if ((prism || v->i1 == last->i1) && v->i2 == last->i2) return true;
   return false;
 }
 
@@ -228,7 +230,7 @@ SN_FUNC bool sn_epa(SnCcd *c, SnEpa *p) {
       if (k == 0 && !(lower - tolerance <= upper)) return false;  // the origin was outside
       break;
     }
-    if (discrete && epa_is_repeated(p)) break;
+    if (discrete && epa_is_repeated(c, p)) break;
 
     if (!epa_horizon(p, at, p->vert[w].v, rim_max) || p->nrim < 3) return false;
     if (p->nrim > face_max - p->ncreated || p->nface + p->nrim - p->nfree > SN_EPA_FACES) break;

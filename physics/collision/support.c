@@ -133,11 +133,36 @@ SN_LOCAL void support_box(SnConvex *s, const sn_real *d, sn_real *r) {
   }
 }
 
+// The best corner of the end of a prism that d points to.
+SN_LOCAL void support_prism(SnConvex *s, const sn_real *d, sn_real *r) {
+  const int start = d[2] < 0 ? 0 : 3;
+  sn_real most = sn_dot3(s->vert + 3 * start, d);
+  s->vertex = start;
+  for (int i = start + 1; i < start + 3; ++i) {
+    const sn_real dot = sn_dot3(s->vert + 3 * i, d);
+    if (dot > most) {
+      most = dot;
+      s->vertex = i;
+    }
+  }
+  sn_copy3(r, s->vert + 3 * s->vertex);
+}
+
+SN_FUNC void sn_prism_middle(sn_real *r, const sn_real *vert) {
+  sn_zero(r, 3);
+  for (int i = 0; i < 6; ++i) sn_addto3(r, vert + 3 * i);
+  sn_scale3(r, r, SN_R(1.0) / SN_R(6.0));
+}
+
 SN_FUNC void sn_support(SnConvex *s, const sn_real *dir, sn_real *res) {
   const sn_real *pos = s->pos, *mat = s->mat, *size = s->size;
   sn_real d[3], r[3];
   if (s->support == SN_SUPPORT_POINT) {
     sn_copy3(res, pos);
+    return;
+  }
+  if (s->support == SN_SUPPORT_PRISM) {
+    support_prism(s, dir, res);
     return;
   }
   if (s->support == SN_SUPPORT_SPHERE) {
@@ -192,7 +217,7 @@ SN_FUNC void sn_ccd_support(SnCcd *c, const sn_real *dir, SnCcdVertex *v) {
 SN_LOCAL bool support_is_discrete(const SnConvex *s) {
   if (s->margin != 0) return false;
   return s->support == SN_SUPPORT_POINT || s->support == SN_SUPPORT_LINE || s->type == SN_GEOM_BOX ||
-         s->type == SN_GEOM_MESH;
+         s->type == SN_GEOM_MESH || s->type == SN_GEOM_HFIELD;
 }
 
 SN_FUNC bool sn_ccd_is_discrete(const SnCcd *c) { return support_is_discrete(&c->a) && support_is_discrete(&c->b); }

@@ -115,6 +115,11 @@ SN_LOCAL bool surface_triangle(const SnConvex *s, int *corner, const sn_real *x,
   return false;
 }
 
+// True for a diagonal of an upright face of a prism: corners of both ends that are not above each other.
+SN_LOCAL bool surface_prism_diagonal(const SnConvex *s, int v1, int v2) {
+  return s->type == SN_GEOM_HFIELD && v1 / 3 != v2 / 3 && v1 % 3 != v2 % 3;
+}
+
 // The face that has the line of two corners inside it, a diagonal; -1: the line is an edge, of two faces.
 SN_LOCAL int surface_diagonal(const SnConvex *s, int v1, int v2) {
   int face = -1;
@@ -155,7 +160,10 @@ SN_LOCAL void surface_mesh(SnSurface *t, const int *corner, const sn_real *x, co
       count = 1;
     } else {
       const int face = surface_diagonal(s, id[0], id[1]);
-      if (face >= 0) {
+      if (surface_prism_diagonal(s, id[0], id[1])) {
+        sn_set3(edge + 3, 0, 0, 1);
+        count = 3;
+      } else if (face >= 0) {
         sn_cross(edge + 3, s->polynormal + 3 * face, edge);
         count = 3;
         t->diagonal = true;
@@ -194,6 +202,7 @@ SN_FUNC void sn_surface_init(SnSurface *t, const SnConvex *s, const int *corner,
       surface_box(t, lx, ln);
       break;
     case SN_GEOM_MESH:
+    case SN_GEOM_HFIELD:
       surface_mesh(t, corner, lx, ln);
       break;
     default:

@@ -109,7 +109,6 @@ static void check_geoms(Refusals *r, const bool *touchable) {
   const mjModel *mj = r->mj;
   for (int i = 0; i < mj->ngeom; ++i) {
     const int type = mj->geom_type[i];
-    if (type == mjGEOM_HFIELD && touchable[i]) refuse(r, mjOBJ_GEOM, i, "hfield collision");
     if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
     if (sn_option_lacks_convex(mj->opt.disableflags, type) && touchable[i])
       refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");

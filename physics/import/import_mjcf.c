@@ -263,20 +263,21 @@ static void take_same_frames(SnModel *m, const mjModel *mj) {
   }
 }
 
-// Height fields and the like are accepted when they collide with nothing: make sure that they, and meshes of which the
-// same is true, stay for show.
+// Signed distance fields are accepted when they collide with nothing: makes sure that they, and meshes and height
+// fields of which the same is true, stay for show.
 static void hide_visual_geoms(SnModel *m, const bool *touchable) {
   for (int i = 0; i < m->ngeom; ++i) {
     const int type = m->geom_type[i];
     if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
     if (!touchable[i]) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
-    if (type != SN_GEOM_MESH) m->geom_dataid[i] = -1;
+    if (type == SN_GEOM_SDF || (type == SN_GEOM_HFIELD && !touchable[i])) m->geom_dataid[i] = -1;
   }
 }
 
-static bool mesh_used(const SnModel *m, const bool *touchable, int mesh) {
+// True when something can touch a geom of this type, SN_GEOM_MESH or SN_GEOM_HFIELD, that has this asset.
+static bool asset_used(const SnModel *m, const bool *touchable, SnGeom type, int asset) {
   for (int i = 0; i < m->ngeom; ++i)
-    if (m->geom_type[i] == SN_GEOM_MESH && m->geom_dataid[i] == mesh && touchable[i]) return true;
+    if (m->geom_type[i] == (int)type && m->geom_dataid[i] == asset && touchable[i]) return true;
   return false;
 }
 
@@ -290,7 +291,7 @@ static bool mesh_used(const SnModel *m, const bool *touchable, int mesh) {
 static void drop_visual_meshes(SnModel *m, const bool *touchable) {
   int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
   for (int i = 0; i < m->nmesh; ++i) {
-    const bool keep = mesh_used(m, touchable, i);
+    const bool keep = asset_used(m, touchable, SN_GEOM_MESH, i);
     const int vert = m->mesh_vertadr[i], vertnum = keep ? m->mesh_vertnum[i] : 0;
     const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
     const int graph = keep ? m->mesh_graphadr[i] : -1;
@@ -327,6 +328,20 @@ static void drop_visual_meshes(SnModel *m, const bool *touchable) {
   m->nmeshpoly = npoly;
   m->nmeshpolyvert = npolyvert;
   m->nmeshpolymap = npolymap;
+}
+
+// The same for height fields.
+static void drop_visual_hfields(SnModel *m, const bool *touchable) {
+  int ndata = 0;
+  for (int i = 0; i < m->nhfield; ++i) {
+    const bool keep = asset_used(m, touchable, SN_GEOM_HFIELD, i);
+    if (!keep) m->hfield_nrow[i] = m->hfield_ncol[i] = 0;
+    const int n = m->hfield_nrow[i] * m->hfield_ncol[i];
+    MOVE(hfield_data, ndata, m->hfield_adr[i], n, 1);
+    m->hfield_adr[i] = ndata;
+    ndata += n;
+  }
+  m->nhfielddata = ndata;
 }
 #undef MOVE
 
@@ -384,11 +399,13 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
   take_same_frames(m, mj);
   copy_option(m, mj);
   bool *touchable = sn_import_touchable(mj);
-  if (touchable) hide_visual_geoms(m, touchable);
-  if (touchable)
+  if (touchable) {
+    hide_visual_geoms(m, touchable);
     drop_visual_meshes(m, touchable);
-  else
+    drop_visual_hfields(m, touchable);
+  } else {
     sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  }
   if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
     sn_model_free(m);
     m = NULL;

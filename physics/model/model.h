@@ -13,11 +13,14 @@
 
 enum { SN_NREF = 2, SN_NIMP = 5, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
 enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
-enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms
+enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms that are no height field
+enum { SN_MAXCON_HFIELD = 50 };  // most contacts of a height field and another geom
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
 enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
 enum { SN_COLLIDE_CHUNK = 32 };  // most pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
+// Sets the same two for a model with height fields that can touch something.
+enum { SN_HFIELD_CHUNK = 8, SN_HFIELD_SLOTS = 51 };
 
 // Sets what one lane handles together: columns of a row of the inertia matrix, geoms and sites of a link.
 enum { SN_FACTOR_WIDTH = 8, SN_GEOM_BLOCK = 2, SN_SITE_BLOCK = 4 };
@@ -167,7 +170,9 @@ typedef enum SnCollider {
   SN_COLLIDER_CAPSULE_BOX,
   SN_COLLIDER_BOX_BOX,
   SN_COLLIDER_CONVEX,
-  SN_COLLIDER_ELLIPSOID  // an ellipsoid at a distance: never a pair's own (collide.c)
+  SN_COLLIDER_ELLIPSOID,  // an ellipsoid at a distance: never a pair's own (collide.c)
+  SN_COLLIDER_HFIELD,     // a height field and a convex shape
+  SN_COLLIDER_HFIELD_FAR  // height fields at a distance: never a pair's own
 } SnCollider;
 
 typedef struct SnOption {

@@ -78,7 +78,7 @@ static SnCode refuse(const SnModelArray *a, SnError *err) {
   static const char *const reason[] = {
       [SN_ARRAY_VALUE] = "",
       [SN_ARRAY_STRUCTURE] = "it says what there is in the model and what belongs to what",
-      [SN_ARRAY_ASSET] = "it is part of a mesh",
+      [SN_ARRAY_ASSET] = "it is part of a mesh or of a height field",
       [SN_ARRAY_DERIVED] = "it follows from other arrays",
   };
   return sn_fail(err, SN_ERR_UNSUPPORTED, "array '%s' cannot have other numbers: %s", a->name, reason[a->kind]);

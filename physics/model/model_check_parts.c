@@ -50,14 +50,18 @@ static bool is_condim(int dim) { return dim == 1 || dim == 3 || dim == 4 || dim 
 // True for shapes that the engine has colliders for.
 static bool is_solid(const SnModel *m, int geom) {
   const int type = m->geom_type[geom];
-  if (type == SN_GEOM_HFIELD || type == SN_GEOM_SDF) return false;
+  if (type == SN_GEOM_SDF) return false;
+  if (type == SN_GEOM_HFIELD) return m->geom_dataid[geom] >= 0 && m->hfield_nrow[m->geom_dataid[geom]] > 0;
   return type != SN_GEOM_MESH || m->mesh_vertnum[m->geom_dataid[geom]] > 0;
 }
 
 static SnCode check_geoms(const SnModel *m, SnError *err) {
   for (int i = 0; i < m->ngeom; ++i) {
     if (!is_condim(m->geom_condim[i])) COMPLAIN(geom_condim, i, "must be 1, 3, 4 or 6");
-    if (m->geom_type[i] == SN_GEOM_MESH && m->geom_dataid[i] < 0) COMPLAIN(geom_dataid, i, "a mesh geom has a mesh");
+    if (m->geom_type[i] == SN_GEOM_MESH && (m->geom_dataid[i] < 0 || m->geom_dataid[i] >= m->nmesh))
+      COMPLAIN(geom_dataid, i, "a mesh geom has a mesh");
+    if (m->geom_type[i] == SN_GEOM_HFIELD && m->geom_dataid[i] >= m->nhfield)
+      COMPLAIN(geom_dataid, i, "must be a height field, or -1");
     if ((m->geom_contype[i] || m->geom_conaffinity[i]) && !is_solid(m, i))
       COMPLAIN(geom_type, i, "this shape cannot collide");
     for (int k = 3 * i; k < 3 * i + 3; ++k)
@@ -138,6 +142,19 @@ static SnCode check_meshes(const SnModel *m, SnError *err) {
     SnCode code = m->mesh_graphadr[i] < 0 ? SN_OK : check_graph(m, i, err);
     if (code == SN_OK) code = check_polygons(m, i, err);
     if (code != SN_OK) return code;
+  }
+  return SN_OK;
+}
+
+static SnCode check_hfields(const SnModel *m, SnError *err) {
+  for (int i = 0; i < m->nhfield; ++i) {
+    const int64_t n = (int64_t)m->hfield_nrow[i] * m->hfield_ncol[i];
+    const sn_real *size = m->hfield_size + 4 * i, *data = m->hfield_data + m->hfield_adr[i];
+    if (n > m->nhfielddata - m->hfield_adr[i]) COMPLAIN(hfield_adr, i, "reaches past the last height");
+    for (int k = 0; k < 4; ++k)
+      if (!(size[k] > 0)) COMPLAIN(hfield_size, 4 * i + k, "must be above 0");
+    for (int64_t k = 0; k < n; ++k)
+      if (data[k] * size[2] < -size[3]) COMPLAIN(hfield_data, (int)(data + k - m->hfield_data), "lies below the base");
   }
   return SN_OK;
 }
@@ -284,6 +301,7 @@ static SnCode check_sensors(const SnModel *m, SnError *err) {
 SnCode sn_model_check_parts(const SnModel *m, SnError *err) {
   SnCode code = check_units(m, err);
   if (code == SN_OK) code = check_meshes(m, err);
+  if (code == SN_OK) code = check_hfields(m, err);
   if (code == SN_OK) code = check_geoms(m, err);
   if (code == SN_OK) code = check_equalities(m, err);
   if (code == SN_OK) code = check_tendons(m, err);

@@ -70,5 +70,6 @@ int sn_option_unsupported(int integrator, int disableflags, int enableflags, con
 
 bool sn_option_lacks_convex(int disableflags, int geom_type) {
   if (disableflags & (SN_DSBL_CONTACT | SN_DSBL_CONSTRAINT) || !(disableflags & SN_DSBL_NATIVECCD)) return false;
-  return geom_type == SN_GEOM_ELLIPSOID || geom_type == SN_GEOM_CYLINDER || geom_type == SN_GEOM_MESH;
+  return geom_type == SN_GEOM_ELLIPSOID || geom_type == SN_GEOM_CYLINDER || geom_type == SN_GEOM_MESH ||
+         geom_type == SN_GEOM_HFIELD;
 }

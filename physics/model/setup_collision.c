@@ -75,7 +75,8 @@ SnCollider sn_collider(int type1, int type2) {
     B = SN_GEOM_BOX,
     M = SN_GEOM_MESH
   };
-  if (type2 > M || type1 == SN_GEOM_HFIELD || type2 == SN_GEOM_HFIELD || type2 == P) return SN_COLLIDER_NONE;
+  if (type2 > M || type2 == SN_GEOM_HFIELD || type2 == P) return SN_COLLIDER_NONE;
+  if (type1 == SN_GEOM_HFIELD) return SN_COLLIDER_HFIELD;
   if (type1 == P) {
     if (type2 == S) return SN_COLLIDER_PLANE_SPHERE;
     if (type2 == C) return SN_COLLIDER_PLANE_CAPSULE;
@@ -109,6 +110,8 @@ int sn_collider_max(const SnModel *m, int g1, int g2) {
       return type2 == SN_GEOM_MESH ? 4 : 1;
     case SN_COLLIDER_BOX_BOX:
       return 8;
+    case SN_COLLIDER_HFIELD:
+      return SN_MAXCON_HFIELD;
     case SN_COLLIDER_CONVEX:
       break;
     default:
@@ -282,6 +285,7 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
       !m->geom_collides)
     return false;
   long total = 0;
+  bool hfield = false;
   for (int i = 0; i < list->n; ++i) {
     const PairKey *key = list->key + i;
     PairParam p;
@@ -293,13 +297,15 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
       m->geom_collides[key->geom[side]] = 1;
     }
     m->cpair_collider[i] = (int)sn_collider(m->geom_type[key->geom[0]], m->geom_type[key->geom[1]]);
+    hfield = hfield || m->cpair_collider[i] == SN_COLLIDER_HFIELD;
     m->cpair_max[i] = sn_collider_max(m, key->geom[0], key->geom[1]);
     m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap;
     const sn_real bound = m->geom_rbound[key->geom[0]] + m->geom_rbound[key->geom[1]] + m->cpair_reach[i];
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->cpair_max[i];
   }
-  m->ncollide = sn_mini(list->n, SN_COLLIDE_CHUNK);
+  m->ncollide = sn_mini(list->n, hfield ? SN_HFIELD_CHUNK : SN_COLLIDE_CHUNK);
+  m->ncollideslot = hfield ? SN_HFIELD_SLOTS : SN_COLLIDE_SLOTS;
   m->nfarmax = sn_mini(list->n, FAR_CAP);
   m->nconmax = (total < CONTACT_CAP ? (int)total : CONTACT_CAP) + m->nfarmax;
   m->conparam = sn_model_alloc(m, sizeof(sn_real) * SN_NCONPARAM * (size_t)m->nconparam);

@@ -48,10 +48,9 @@ static int setup(void **state) {
   sn_test_daemon_prepare(&sinewd);
   sn_test_daemon_write(&sinewd, "models/broken.xml", "<mujoco><worldbody><geom type=\"cube\"/></worldbody></mujoco>");
   sn_test_daemon_write(
-      &sinewd, "models/hfield.xml",
-      "<mujoco><asset><hfield name=\"h\" nrow=\"2\" ncol=\"2\" size=\"1 1 1 1\"/></asset><worldbody><geom "
-      "name=\"head\" "
-      "type=\"hfield\" hfield=\"h\"/><body><freejoint/><geom size=\"1\"/></body></worldbody></mujoco>");
+      &sinewd, "models/cloth.xml",
+      "<mujoco><worldbody><flexcomp name=\"shirt\" type=\"grid\" count=\"3 3 1\" spacing=\".1 .1 .1\" dim=\"2\" "
+      "mass=\"1\" radius=\".01\"/></worldbody></mujoco>");
   sn_test_daemon_write(&sinewd, "tasks/broken.yaml", "model: arm_reach.xml\nhorizonn: 3\n");
   sn_test_daemon_write(&sinewd, "tasks/lost.yaml",
                        "model: nowhere.xml\nterms:\n  - name: a\n    residual: {joint_position: all}\n    weight: 1\n");
@@ -185,7 +184,7 @@ static void test_bad_models(void **state) {
   (void)state;
   sn_test_expect_error(load_model("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no model 'nose' in ");
   sn_test_expect_error(load_model("broken"), SINEW__V1__ERROR__CODE__INVALID, "cube");
-  sn_test_expect_error(load_model("hfield"), SINEW__V1__ERROR__CODE__UNSUPPORTED, "head");
+  sn_test_expect_error(load_model("cloth"), SINEW__V1__ERROR__CODE__UNSUPPORTED, "shirt");
 }
 
 static void test_bad_evaluation(void **state) {

@@ -220,6 +220,8 @@ static void small_models(void) {
   }
   sn_oracle_load_string(&o, sn_branching_model());
   run_model("branches", &o, true, false);
+  sn_oracle_load_string(&o, sn_terrain_model());
+  run_model("terrain", &o, false, false);
   const int n = sn_constraint_cases(cases, 200);
   for (int i = 0; i < n; i += 13) {
     snprintf(name, sizeof name, "contact_rows_%d", i);

@@ -139,21 +139,6 @@ void sn_constraint_sample(SnOracle *o, double speed) {
   sn_oracle_fill(o);
 }
 
-// Loads a file without its height field, which the engine refuses: the legs then stand on their floor.
-static void load_without_terrain(SnOracle *o, const char *path) {
-  char text[1000] = "";
-  mjSpec *spec = mj_parseXML(path, NULL, text, sizeof text);
-  if (!spec) fail_msg("MuJoCo: %s", text);
-  mjsElement *terrain = mjs_findElement(spec, mjOBJ_GEOM, "terrain");
-  if (terrain) mjs_delete(spec, terrain);
-  mjModel *mj = mj_compile(spec, NULL);
-  if (!mj) fail_msg("MuJoCo: %s", mjs_getError(spec));
-  mj_deleteSpec(spec);
-  SnError err = {0};
-  sn_oracle_tighten(mj);
-  if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("import: %s", err.text);
-}
-
 bool sn_constraint_load_real(SnOracle *o, int i, int steps, const char **name, bool *missing) {
   static const char *const list[] = {"envs/myo/assets/hand/myohand_baoding.xml",
                                      "envs/myo/assets/hand/myohand_pose.xml",
@@ -179,7 +164,7 @@ bool sn_constraint_load_real(SnOracle *o, int i, int steps, const char **name, b
   struct stat st;
   *missing = stat(path, &st) != 0;
   if (*missing) return true;
-  load_without_terrain(o, path);
+  sn_oracle_load_file(o, path);
   for (int k = 0; k < steps; ++k) {
     if (k % 20 == 0)
       for (int u = 0; u < o->mj->nu; ++u) {

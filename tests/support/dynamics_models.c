@@ -154,17 +154,6 @@ void sn_dynamics_for_inline(const char *option, int nstate, double speed,
   for (int i = 0; sn_dynamics_load_inline(&o, option, i, &name); ++i) run_states(&o, name, nstate, speed, check);
 }
 
-// Height fields, which we refuse, are of no interest here: they collide with nothing.
-static void load_without_terrain(SnOracle *o, const char *path) {
-  SnError err = {0};
-  mjModel *mj = sn_oracle_read_file(path, &err);
-  if (!mj) fail_msg("%s", err.text);
-  for (int i = 0; i < mj->ngeom; ++i)
-    if (mj->geom_type[i] == mjGEOM_HFIELD) mj->geom_contype[i] = mj->geom_conaffinity[i] = 0;
-  sn_oracle_tighten(mj);
-  if (sn_oracle_open(o, mj, &err) != SN_OK) fail_msg("%s: import: %s", path, err.text);
-}
-
 void sn_dynamics_for_models(int nstate, double speed, void (*check)(SnOracle *o, const char *name)) {
   sn_dynamics_for_inline("", nstate, speed, check);
   const char *dir = sn_oracle_myosuite();
@@ -173,7 +162,7 @@ void sn_dynamics_for_models(int nstate, double speed, void (*check)(SnOracle *o,
     char path[5000];
     snprintf(path, sizeof path, "%s/%s", dir, myosuite[i]);
     SnOracle o;
-    load_without_terrain(&o, path);
+    sn_oracle_load_file(&o, path);
     run_states(&o, myosuite[i], nstate, speed, check);
   }
 }

@@ -9,8 +9,6 @@
 static void start(SnOracle *o, mjModel *mj, SnError *err) {
   sn_mujoco_messages("test", 1);
   if (!mj) fail_msg("%s", err->text);
-  for (int i = 0; i < mj->ngeom; ++i)
-    if (mj->geom_type[i] == mjGEOM_HFIELD) mj->geom_contype[i] = mj->geom_conaffinity[i] = 0;
   sn_oracle_tighten(mj);
   if (sn_oracle_open(o, mj, err) != SN_OK) fail_msg("import: %s", err->text);
 }

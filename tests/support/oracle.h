@@ -16,8 +16,7 @@
 #include "clients/reference/mujoco_reference.h"
 
 // Load an MJCF string or file with MuJoCo (islands off so that efc_state is filled, tight solver and collision
-// tolerances) and import it. Height fields, which the importer refuses, are taken out of collision: so MyoSuite's legs
-// serve the tests of other stages. Fail the running test with MuJoCo's text when they cannot.
+// tolerances) and import it. Fail the running test with MuJoCo's text when they cannot.
 void sn_oracle_load_string(SnOracle *o, const char *xml);
 void sn_oracle_load_file(SnOracle *o, const char *path);
 

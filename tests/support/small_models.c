@@ -100,7 +100,25 @@ static const char branches[] =
     "<spatial name='m' armature='.4' damping='1'><site site='c'/><site site='d'/></spatial></tendon>"
     "<actuator><muscle tendon='m' lengthrange='.1 2' force='20'/><velocity joint='a' kv='1'/></actuator></mujoco>";
 
+// Bodies of every convex shape on hills, one of them held by a hinge; hills that nothing can touch.
+static const char terrain[] =
+    "<mujoco model='terrain'><option timestep='0.004'/><asset><mesh name='wedge' vertex='-.1 -.1 -.1 .1 -.1 -.1 .1 .1 "
+    "-.1 -.1 .1 -.1 -.1 0 .1 .1 0 .1'/><hfield name='sky' nrow='2' ncol='3' size='1 1 1 1' elevation='1 2 3 4 5 6'/>"
+    "<hfield name='hills' nrow='5' ncol='6' size='.8 .6 .15 .1' elevation='3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 6 2 "
+    "6 4 3 3 8 3 2 7'/></asset><worldbody><geom type='hfield' hfield='hills' euler='3 -4 5'/><geom type='hfield' "
+    "hfield='sky' contype='0' conaffinity='0' pos='0 0 2'/>"
+    " <body pos='-.5 -.3 .22'><freejoint/><geom size='.08' margin='.01'/></body>"
+    " <body pos='0 -.3 .22' euler='60 20 0'><freejoint/><geom type='capsule' size='.04 .1'/></body>"
+    " <body pos='.5 -.3 .22' euler='10 20 0'><freejoint/><geom type='ellipsoid' size='.06 .08 .1'/></body>"
+    " <body pos='-.5 .3 .24' euler='30 20 0'><freejoint/><geom type='cylinder' size='.06 .08'/></body>"
+    " <body pos='0 .3 .22' euler='30 20 50'><freejoint/><geom type='box' size='.06 .08 .05' condim='4'/></body>"
+    " <body pos='.5 .3 .25' euler='20 0 0'><freejoint/><geom type='mesh' mesh='wedge'/></body>"
+    " <body pos='0 0 .3'><joint axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 -.05'/></body>"
+    "</worldbody></mujoco>";
+
 const char *sn_branching_model(void) { return branches; }
+
+const char *sn_terrain_model(void) { return terrain; }
 
 const char *sn_small_model(int i) {
   static const char *const models[SN_SMALL_MODELS] = {arm, pile, chains};

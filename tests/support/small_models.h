@@ -9,5 +9,7 @@ const char *sn_small_model(int i);
 // Returns one more model, for the adjoint. It has tendons that branch, with armature, damping and a muscle, gravity
 // compensation, and actuators of joints at their limits.
 const char *sn_branching_model(void);
+// Returns one more: bodies of every convex shape on a height field.
+const char *sn_terrain_model(void);
 
 #endif

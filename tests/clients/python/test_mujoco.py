@@ -381,14 +381,14 @@ def test_an_edit_that_is_taken_back() -> None:
 
 
 def test_a_model_that_is_not_supported() -> None:
-    field = '<asset><hfield name="h" nrow="2" ncol="2" size="1 1 1 1"/></asset>'
-    text = MOCAP.replace("<worldbody>", f'{field}<worldbody><geom type="hfield" hfield="h"/>')
+    cloth = '<flexcomp name="cloth" type="grid" count="3 3 1" spacing=".1 .1 .1" dim="2" mass="1" radius=".01"/>'
+    text = MOCAP.replace("<worldbody>", f"<worldbody>{cloth}")
     m = mujoco.MjModel.from_xml_string(text)
     d = mujoco.MjData(m)
     for _ in range(2):
-        with pytest.raises(UnsupportedError, match="hfield"):
+        with pytest.raises(UnsupportedError, match="flex"):
             sinew.mujoco.step(m, d)
-    with sinew.mujoco.stepping(), pytest.warns(RuntimeWarning, match="hfield"):
+    with sinew.mujoco.stepping(), pytest.warns(RuntimeWarning, match="flex"):
         mujoco.mj_step(m, d)
     assert d.time == m.opt.timestep
     with sinew.mujoco.stepping(), warnings.catch_warnings():

@@ -43,7 +43,14 @@ def run(environment: Any, actions: np.ndarray, episodes: int) -> list[tuple[np.n
 
 @pytest.mark.parametrize("fields", [True, False])
 @pytest.mark.parametrize(
-    "name", ["myoHandPoseRandom-v0", "myoElbowPose1D6MRandom-v0", "myoArmReachRandom-v0", "myoHandReorient8-v0"]
+    "name",
+    [
+        "myoHandPoseRandom-v0",
+        "myoElbowPose1D6MRandom-v0",
+        "myoArmReachRandom-v0",
+        "myoHandReorient8-v0",
+        "myoLegWalk-v0",
+    ],
 )
 def test_observations_are_those_of_its_own_steps(name: str, fields: bool) -> None:
     environment = make(name)
@@ -60,15 +67,3 @@ def test_observations_are_those_of_its_own_steps(name: str, fields: bool) -> Non
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)  # in contact, of float32
         assert reward == pytest.approx(own_reward, rel=1e-4, abs=1e-4)
         assert ended == own_ended
-
-
-def test_a_model_that_the_engine_has_not() -> None:
-    environment = make("myoLegWalk-v0")
-    action = np.zeros(environment.action_space.shape, np.float32)
-    environment.reset(seed=0)
-    with sinew.mujoco.stepping(), pytest.warns(RuntimeWarning, match="hfield"):
-        environment.step(action)
-    inner = environment.unwrapped
-    model, data = (inner.model, inner.data) if hasattr(inner, "data") else (inner.mj_model, inner.mj_data)
-    assert data.time == pytest.approx(inner.frame_skip * model.opt.timestep)
-    assert mujoco.mj_step.__module__ != "sinew.mujoco._stepping"

@@ -39,12 +39,12 @@ static void each_refusal_names_element_and_feature(void **state) {
     const char *xml, *line;
     int count;
   } cases[] = {
-      {"<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
-       "<geom name='land' type='hfield' hfield='h'/></worldbody>",
-       "geom 'land': hfield collision is not supported", 1},
-      {"<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
-       "<body name='sky'><geom type='hfield' hfield='h'/></body></worldbody>",
-       "geom 1 (of body 'sky'): hfield collision is not supported", 1},
+      {"<option><flag nativeccd='disable'/></option><asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
+       "<worldbody>" BALL "<geom name='land' type='hfield' hfield='h'/></worldbody>",
+       "geom 'land': convex collision without nativeccd", 1},
+      {"<option><flag nativeccd='disable'/></option><asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
+       "<worldbody>" BALL "<body name='sky'><geom type='hfield' hfield='h'/></body></worldbody>",
+       "geom 1 (of body 'sky'): convex collision without nativeccd", 1},
       {"<option density='1.2'/>", "option 'density': the force of a fluid", 1},
       {"<option viscosity='1e-3'/>", "option 'viscosity': the force of a fluid", 1},
       {"<option noslip_iterations='3'/>", "option 'noslip_iterations': the noslip solver is not supported", 1},
@@ -92,7 +92,7 @@ static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
   char *text = refusals(
-      "<mujoco><option density='1' integrator='implicit'><flag sleep='enable'/></option>"
+      "<mujoco><option density='1' integrator='implicit'><flag sleep='enable' nativeccd='disable'/></option>"
       "<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
       "<geom name='land' type='hfield' hfield='h'/><geom name='sea' type='hfield' hfield='h'/></worldbody>"
       "</mujoco>",

@@ -17,11 +17,16 @@ enum { MAX_WORLD = 64 << 20 };
 
 static int mutations = 1500;  // of each model; the program's argument asks for more
 
+// The small models and one of height fields.
+enum { MODELS = SN_SMALL_MODELS + 1 };
+
+static const char *small_model(int i) { return i < SN_SMALL_MODELS ? sn_small_model(i) : sn_terrain_model(); }
+
 // Image of a small model; the caller frees it.
 static unsigned char *model_image(int i, size_t *size) {
   SnOracle o;
   SnError err = {0};
-  sn_oracle_load_string(&o, sn_small_model(i));
+  sn_oracle_load_string(&o, small_model(i));
   unsigned char *image = sn_model_write(o.m, size, &err);
   if (!image) fail_msg("%s", err.text);
   sn_oracle_free(&o);
@@ -30,10 +35,10 @@ static unsigned char *model_image(int i, size_t *size) {
 
 static void an_image_holds_the_model(void **state) {
   (void)state;
-  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
+  for (int i = 0; i < MODELS; ++i) {
     SnError err = {0};
     SnOracle o;
-    sn_oracle_load_string(&o, sn_small_model(i));
+    sn_oracle_load_string(&o, small_model(i));
     size_t size = 0, again = 0;
     unsigned char *image = sn_model_write(o.m, &size, &err);
     assert_non_null(image);
@@ -137,6 +142,41 @@ static void damage_is_named(void **state) {
   free(image);
 }
 
+// Reads the image of the terrain with other numbers; returns what is said against it.
+static void terrain_refused(SnModel *m, const char *text) {
+  SnError err = {0};
+  if (sn_model_check(m, &err) == SN_OK || !strstr(err.text, text))
+    fail_msg("expected \"%s\", got \"%s\"", text, err.text);
+}
+
+static void height_fields_are_checked(void **state) {
+  (void)state;
+  SnOracle o;
+  SnError err = {0};
+  sn_oracle_load_string(&o, sn_terrain_model());
+  SnModel *m = o.m;
+  assert_int_equal(m->nhfield, 2);
+  assert_int_equal(m->nhfielddata, 30);  // those of hills that nothing touches are left out
+  assert_int_equal(m->hfield_nrow[0], 0);
+  assert_int_equal(sn_model_check(m, &err), SN_OK);
+  m->hfield_nrow[1] = 6;
+  terrain_refused(m, "hfield_adr[1] is 0: reaches past the last height");
+  m->hfield_nrow[1] = 0;
+  terrain_refused(m, "geom_type[0] is 1: this shape cannot collide");
+  m->hfield_nrow[1] = 5;
+  m->hfield_size[6] = 0;
+  terrain_refused(m, "hfield_size[6] is 0: must be above 0");
+  m->hfield_size[6] = SN_R(0.15);
+  m->hfield_data[7] = -1;
+  terrain_refused(m, "hfield_data[7] is -1: lies below the base");
+  m->hfield_data[7] = 1;
+  m->geom_dataid[0] = 2;
+  terrain_refused(m, "geom_dataid[0] is 2; allowed: -1 to 1");
+  m->geom_dataid[0] = -1;
+  terrain_refused(m, "geom_type[0] is 1: this shape cannot collide");
+  sn_oracle_free(&o);
+}
+
 static uint64_t rng;
 
 static uint32_t next(void) {
@@ -175,7 +215,7 @@ static void mutate(unsigned char *image, size_t size) {
 
 static void damaged_images_are_refused_or_harmless(void **state) {
   (void)state;
-  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
+  for (int i = 0; i < MODELS; ++i) {
     size_t size = 0;
     unsigned char *image = model_image(i, &size), *copy = malloc(size);
     int accepted = 0, stepped = 0;
@@ -209,7 +249,7 @@ static void seeds_for_the_fuzz_driver(void **state) {
   (void)state;
   mkdir("corpus", 0755);
   mkdir("corpus/model_image", 0755);
-  for (int i = 0; i < SN_SMALL_MODELS; ++i) {
+  for (int i = 0; i < MODELS; ++i) {
     char path[100];
     size_t size = 0;
     unsigned char *image = model_image(i, &size);
@@ -227,7 +267,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_image_holds_the_model),  cmocka_unit_test(files_are_written_whole),
       cmocka_unit_test(damage_is_named),           cmocka_unit_test(damaged_images_are_refused_or_harmless),
-      cmocka_unit_test(seeds_for_the_fuzz_driver),
+      cmocka_unit_test(seeds_for_the_fuzz_driver), cmocka_unit_test(height_fields_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

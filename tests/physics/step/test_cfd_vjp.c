@@ -111,6 +111,26 @@ static void bodies(void **state) {
   sn_oracle_free(&o);
 }
 
+// Bodies above and in hills: nearest points of a pair that does not touch, else its contacts.
+static const char kHills[] =
+    "<mujoco><default><geom solimp='.1 .95 .001 .5 2'/></default><asset><hfield name='hills' nrow='5' ncol='6' "
+    "size='.8 .6 .15 .1' elevation='3 1 4 1 5 9 2 6 5 3 5 8 9 7 9 3 2 3 8 4 6 2 6 4 3 3 8 3 2 7'/></asset><worldbody>"
+    "<body mocap='true' pos='0 0 -.2' euler='3 -4 5'><geom type='hfield' hfield='hills'/></body>"
+    "<body pos='-.3 0 .1'><freejoint/><geom size='.05'/></body>"
+    "<body pos='.3 0 .1'><freejoint/><geom type='capsule' size='.03 .06'/></body>"
+    "<body pos='0 .3 .1'><freejoint/><geom type='box' size='.03 .06 .04'/></body></worldbody></mujoco>";
+
+static void hills(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o, kHills);
+  SnCfd cfd = kPaper;
+  check(&o, "hills with CFD", &cfd, 1e-5, 20);
+  cfd.friction = 1;
+  check(&o, "hills with CFD, friction", &cfd, 1e-5, 10);
+  sn_oracle_free(&o);
+}
+
 static void myohand(void **state) {
   (void)state;
   SnOracle o;
@@ -120,6 +140,6 @@ static void myohand(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(bodies), cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(bodies), cmocka_unit_test(hills), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

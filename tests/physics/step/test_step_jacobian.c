@@ -95,6 +95,7 @@ static void rows(void **state) {
     check(sn_small_model(i), name);
   }
   check(servo_xml, "servos");
+  check(sn_terrain_model(), "terrain");
 }
 
 // Under every integrator.
@@ -188,6 +189,7 @@ static void columns(void **state) {
   SnOracle o;
   for (int i = 0; i < SN_SMALL_MODELS; ++i) check_columns_xml(sn_small_model(i), "small model");
   check_columns_xml(sn_branching_model(), "branching");
+  check_columns_xml(sn_terrain_model(), "terrain");
   check_columns_xml(servo_xml, "servos");
   check_columns_xml(sn_tendon_xml, "tendons");
   check_columns_xml(sn_actuator_xml, "actuators");
