@@ -256,9 +256,11 @@ typedef struct SinewOptions {
   int iterations;  // solver of constraints
   int ls_iterations;
   int ccd_iterations;
-  int disableflags;     // mjtDisableBit
-  int enableflags;      // mjtEnableBit
-  int disableactuator;  // a bit for each group of actuators
+  int disableflags;         // mjtDisableBit
+  int enableflags;          // mjtEnableBit
+  int disableactuator;      // a bit for each group of actuators
+  int noslip_iterations;    // most sweeps of the noslip solver; 0: none
+  double noslip_tolerance;  // gain of a sweep below which they end
 } SinewOptions;
 
 // Returns options to be filled in by sinew_model_get_options.
@@ -272,8 +274,9 @@ static inline SinewOptions sinew_default_options(void) {
 // pointer or a `size` that is not set.
 SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *options, SinewError *err);
 // Returns a copy of a model with other options: start from those of sinew_model_get_options. Allowed are a timestep in
-// (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. SINEW_ERR_ARGUMENT
-// names the option that is out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have.
+// (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. The noslip
+// solver has at most 200 iterations. SINEW_ERR_ARGUMENT names the option that is out of range, SINEW_ERR_UNSUPPORTED an
+// integrator or flags that the engine does not have.
 // Costs about a load from the cache. Free the copy with sinew_model_free; it does not need the model.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 
@@ -451,7 +454,8 @@ SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const doub
 //   SINEW_ERR_ARGUMENT     a pointer, a step that is not above 0, a model of another structure
 //   SINEW_ERR_UNSUPPORTED  a parameter moves an integer, or a number without a derivative: the text names it. These are
 //                          the time step, impratio, vertices of meshes, divisors of pulleys, anchors of connect and
-//                          weld, actfrcrange of tendons, cranks, periods of setpoints
+//                          weld, actfrcrange of tendons, cranks, periods of setpoints. Or the model has the noslip
+//                          solver
 //   SINEW_ERR_MEMORY       there is no room
 SINEW_API SinewParameters *sinew_parameters_create(const SinewModel *model, const SinewModel *const *plus,
                                                    const SinewModel *const *minus, const double *step, int count,

@@ -345,4 +345,5 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
   SN_SYNC(lane);
   sn_rows_vjp(m, w, a, lane);
+  if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip_exchange(m, w, lane);
 }

@@ -44,6 +44,26 @@ SN_FUNC sn_real sn_row_boundary(const SnWorld *w, int row, const sn_real *jar, i
 // Solves once more, from the qacc_warmstart that sn_solve has left, and finishes. The bits are those of both on a world
 // made anew that starts there. Uses the factor of sn_solve where it is that of this start. Leaves qacc_warmstart.
 SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);
+// ---- noslip.c ----
+
+// Solves friction once more, without regularisation, after Newton's method: qacc, efc_force, efc_state,
+// qfrc_constraint. Keeps Newton's own in slip_qacc, slip_force, slip_state. There must be rows.
+SN_FUNC void sn_noslip(const SnModel *m, SnWorld *w, SnLane *lane);
+// Keeps Newton's solution as sn_noslip does, and exchanges it for that of noslip, or back.
+SN_FUNC void sn_noslip_keep(const SnModel *m, SnWorld *w, SnLane *lane);
+SN_FUNC void sn_noslip_exchange(const SnModel *m, SnWorld *w, SnLane *lane);
+
+// ---- noslip_vjp.c ----
+
+// Does what sn_solve_vjp does for a model with the noslip solver. Exchanges the solutions: sn_constraint_vjp, which
+// wants Newton's, exchanges them back.
+SN_FUNC void sn_noslip_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Sets the motions and row_z of the next pass of the stages that add what sn_noslip_solve_vjp has left (noslip_vjp.c).
+// pass: 0, then what was returned. Returns -1 where none is left: at once where sn_noslip_solve_vjp has not been there.
+SN_FUNC int sn_noslip_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
+
+// ---- solver.c ----
+
 // Turns qacc_bar into the motions SN_LAMBDA, SN_ACC and SN_VEL, and into row_lambda and row_c. Calls sn_solve_finish.
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

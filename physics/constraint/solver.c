@@ -370,6 +370,7 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   else if (!solve_rows(m, w, lane))
     SN_ONE(lane) *w->warn |= SN_WARN_NOT_CONVERGED;
   SN_SYNC(lane);
+  if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip(m, w, lane);
   int bad = 0;
   SN_FOR(i, m->nv) bad += sn_is_bad(w->qacc[i]);
   if (sn_count(lane, bad) == 0) SN_FOR(i, m->nv) w->qacc_warmstart[i] = w->qacc[i];
@@ -408,14 +409,18 @@ SN_LOCAL void newton_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (w->solver_exact[0] == 1) return;
+  const bool noslip = sn_has_noslip(m) && w->nefc[0] > 0;
+  if (noslip) sn_noslip_exchange(m, w, lane);
   if (w->nefc[0] > 0) newton_finish(m, w, lane);
   SN_SYNC(lane);
+  if (noslip) sn_noslip(m, w, lane);
   SN_ONE(lane) w->solver_exact[0] = 1;
   SN_SYNC(lane);
 }
 
 SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (w->nefc[0] > 0) solve_rows(m, w, lane);
+  if (sn_has_noslip(m)) sn_noslip_keep(m, w, lane);
   sn_solve_finish(m, w, lane);
 }
 #endif
@@ -432,6 +437,10 @@ SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
   SN_SYNC(lane);
   if (w->nefc[0] == 0) {
     sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
+    return;
+  }
+  if (sn_has_noslip(m)) {
+    sn_noslip_solve_vjp(m, w, a, lane);
     return;
   }
   sn_hessian_solve(m, w, lane, lambda, a->solve_part);

@@ -103,7 +103,8 @@ SN_FUNC bool sn_row_is_chain(const SnModel *m, const SnRow *row, bool block);
 SN_FUNC sn_bar sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_bar *x, const sn_bar *y);
 
 // Adds to RESULT the derivative of the products that sn_bias_vjp and sn_integrate_vjp leave out, those of branched
-// rows. Comes last, after sn_kinematics_vjp: it clears and uses the bars. Keeps the motions, not the twists.
-SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// rows. Leaves those of implicit damping out where `damping` is false. Comes last, after sn_kinematics_vjp: it clears
+// and uses the bars. Keeps the motions, not the twists.
+SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, bool damping);
 
 #endif

@@ -70,7 +70,6 @@ static void check_options(Refusals *r) {
   r->count += n;
   if (o->density != 0) refuse_option(r, "density", "the force of a fluid (density other than 0)");
   if (o->viscosity != 0) refuse_option(r, "viscosity", "the force of a fluid (viscosity other than 0)");
-  if (o->noslip_iterations != 0) refuse_option(r, "noslip_iterations", "the noslip solver");
 }
 
 static bool excluded(const mjModel *mj, int b1, int b2) {

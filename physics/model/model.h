@@ -175,6 +175,8 @@ typedef enum SnCollider {
   SN_COLLIDER_HFIELD_FAR  // height fields at a distance: never a pair's own
 } SnCollider;
 
+enum { SN_MAXNOSLIP = 200 };  // most sweeps of the noslip solver
+
 typedef struct SnOption {
 #define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;
 #define SN_OPTION_DIM_1

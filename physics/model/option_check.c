@@ -24,6 +24,10 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
     return bad_option(err, "ls_iterations", o->ls_iterations, "must be 0 to 10000");
   if (o->ccd_iterations < 0 || o->ccd_iterations > 10000)
     return bad_option(err, "ccd_iterations", o->ccd_iterations, "must be 0 to 10000");
+  if (o->noslip_iterations < 0 || o->noslip_iterations > SN_MAXNOSLIP)
+    return bad_option(err, "noslip_iterations", o->noslip_iterations, "must be 0 to 200");
+  if (o->noslip_tolerance < 0)
+    return bad_option(err, "noslip_tolerance", (double)o->noslip_tolerance, "must be at least 0");
   if (o->integrator != SN_INT_EULER && o->integrator != SN_INT_RK4 && o->integrator != SN_INT_IMPLICITFAST)
     return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1) or implicitfast (3)");
   if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)

@@ -177,6 +177,14 @@ static void set_options(SnHorizon *h) {
 
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err) {
   if (check_settings(settings, err) != SN_OK) return NULL;
+  if (sn_has_noslip(m)) {
+    sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen steps do not "
+        "support; set it to 0",
+        m->opt.noslip_iterations);
+    return NULL;
+  }
   SnHorizon *h = calloc(1, sizeof *h);
   SnHorizonScratch *x = calloc(1, sizeof *x);
   if (h) h->scratch = x;

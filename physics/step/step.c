@@ -119,6 +119,22 @@ SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
   SN_MARK(lane, PASSIVE_VJP);
 }
 
+// What the noslip solver has changed: passes of the stages that turn rates into displacements. They use the bars that
+// are done.
+SN_LOCAL void step_noslip_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  for (int pass = sn_noslip_pass(m, w, a, lane, 0); pass > 0; pass = sn_noslip_pass(m, w, a, lane, pass)) {
+    sn_adjoint_clear_bars(m, a, lane);
+    sn_adjoint_clear_contacts(w, a, lane);
+    sn_motion_propagate(m, w, a, lane);
+    sn_rows_vjp(m, w, a, lane);
+    sn_bias_vjp(m, w, a, lane);
+    sn_collision_vjp(m, w, a, lane);
+    sn_tendon_vjp(m, w, a, lane);
+    sn_kinematics_vjp(m, w, a, lane);
+    sn_branched_vjp(m, w, a, lane, false);
+  }
+}
+
 SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   sn_transmission_vjp(m, w, a, lane);
   SN_MARK(lane, TRANSMISSION_VJP);
@@ -127,7 +143,8 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
   sn_tendon_vjp(m, w, a, lane);
   SN_MARK(lane, TENDON_VJP);
   sn_kinematics_vjp(m, w, a, lane);
-  sn_branched_vjp(m, w, a, lane);
+  sn_branched_vjp(m, w, a, lane, true);
+  if (sn_has_noslip(m)) step_noslip_vjp(m, w, a, lane);
   SN_MARK(lane, KINEMATICS_VJP);
 }
 

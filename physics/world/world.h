@@ -87,6 +87,10 @@ typedef struct SnWorld {
   int *warn;  // SN_WARN_* bits (1)
 } SnWorld;
 
+enum { SN_MAXSLIP = 5 };  // most rows that the noslip solver solves together: friction of a contact of condim 6
+// Returns true where the solver is followed by the noslip solver.
+SN_INLINE bool sn_has_noslip(const SnModel *m) { return m->opt.noslip_iterations > 0; }
+
 // Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
 SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
   return w->step[0] > 0 ? w->step[0] : m->opt.timestep;

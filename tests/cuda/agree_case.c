@@ -27,9 +27,15 @@ static const char *const options[] = {"<option integrator='implicitfast' timeste
 static bool load_text(AgreeCase *c, int *i) {
   const struct {
     const char *name, *xml;
-  } list[] = {{"small 0", sn_small_model(0)},     {"small 1", sn_small_model(1)}, {"small 2", sn_small_model(2)},
-              {"branches", sn_branching_model()}, {"tendons", sn_tendon_xml},     {"wraps", sn_wrap_xml},
-              {"actuators", sn_actuator_xml},     {"passive", sn_passive_xml}};
+  } list[] = {{"small 0", sn_small_model(0)},
+              {"small 1", sn_small_model(1)},
+              {"small 2", sn_small_model(2)},
+              {"branches", sn_branching_model()},
+              {"slipping", sn_slipping_model()},
+              {"tendons", sn_tendon_xml},
+              {"wraps", sn_wrap_xml},
+              {"actuators", sn_actuator_xml},
+              {"passive", sn_passive_xml}};
   const int n = sizeof list / sizeof *list;
   if (*i >= n) {
     *i -= n;

@@ -67,11 +67,10 @@ static void compare(SnOracle *o) {
 static void small_models(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-  for (int i = 0; i <= SN_SMALL_MODELS + 1; ++i) {
+  const char *const other[] = {sn_branching_model(), sn_terrain_model(), sn_slipping_model()};
+  for (int i = 0; i < SN_SMALL_MODELS + 3; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_SMALL_MODELS    ? sn_small_model(i)
-                              : i == SN_SMALL_MODELS ? sn_branching_model()
-                                                     : sn_terrain_model());
+    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : other[i - SN_SMALL_MODELS]);
     for (int k = 0; k < 3; ++k) {
       o.m->opt.integrator = integrators[k];
       sn_oracle_randomize(&o, 1);

@@ -23,7 +23,7 @@ int sn_constraint_cases(SnConstraintCase *out, int max) {
             if (n == max) return n;
             out[n] = (SnConstraintCase){
                 cone[a], condim[b], impratio[c], solref[d], friction[(b + c + d) % 3], solimp[(a + b + d + e) % 3],
-                flag[e]};
+                flag[e], NULL};
             ++n;
           }
   return n;
@@ -33,7 +33,7 @@ void sn_constraint_load_contacts(SnOracle *o, const SnConstraintCase *c) {
   char xml[8000];
   snprintf(
       xml, sizeof xml,
-      "<mujoco><option cone='%s' impratio='%g' timestep='0.004'><flag %s/></option>"
+      "<mujoco><option cone='%s' impratio='%g' timestep='0.004' %s><flag %s/></option>"
       "<default><geom condim='%d' solref='%s' solimp='%s' friction='0.7 0.02 0.003' density='800'/></default>"
       "<worldbody><geom type='plane' size='5 5 1' margin='0.01'/>"
       "<body pos='0 0 0.09'><freejoint/><geom type='box' size='0.1 0.07 0.1'/></body>"
@@ -52,7 +52,8 @@ void sn_constraint_load_contacts(SnOracle *o, const SnConstraintCase *c) {
       "0.002 0.001'/>"
       "<pair geom1='side' geom2='tip' condim='3' friction='0.3 1.1 0.01 0.002 0.003' gap='0.02' margin='0.04'/>"
       "</contact></mujoco>",
-      c->cone, c->impratio, c->flag, c->condim, c->solref, c->solimp, c->condim, c->solref, c->solreffriction);
+      c->cone, c->impratio, c->option ? c->option : "", c->flag, c->condim, c->solref, c->solimp, c->condim, c->solref,
+      c->solreffriction);
   sn_oracle_load_string(o, xml);
 }
 
@@ -60,7 +61,8 @@ void sn_constraint_load_joints(SnOracle *o, const SnConstraintCase *c) {
   char xml[8000];
   snprintf(
       xml, sizeof xml,
-      "<mujoco><compiler autolimits='true'/><option cone='%s' impratio='%g' timestep='0.004'><flag contact='disable' "
+      "<mujoco><compiler autolimits='true'/><option cone='%s' impratio='%g' timestep='0.004' %s><flag "
+      "contact='disable' "
       "%s/></option>"
       "<default><geom type='capsule' size='0.03' fromto='0 0 0 0 0 -0.2' density='900'/>"
       "<joint solreflimit='%s' solimplimit='%s' solreffriction='%s' solimpfriction='0.8 0.9 0.01 0.5 2'/>"
@@ -98,7 +100,8 @@ void sn_constraint_load_joints(SnOracle *o, const SnConstraintCase *c) {
       "<joint joint1='j0' joint2='j3' polycoef='0.1 0.5 -0.3 0.2 0.1'/><joint joint1='j5' polycoef='0.2'/>"
       "<tendon tendon1='t0' tendon2='t1' polycoef='0.05 0.4 0.1 -0.2 0.3'/><tendon tendon1='t2' polycoef='0.1'/>"
       "</equality></mujoco>",
-      c->cone, c->impratio, c->flag, c->solref, c->solimp, c->solref, c->solref, c->solimp, c->solref, c->solimp);
+      c->cone, c->impratio, c->option ? c->option : "", c->flag, c->solref, c->solimp, c->solref, c->solref, c->solimp,
+      c->solref, c->solimp);
   sn_oracle_load_string(o, xml);
 }
 

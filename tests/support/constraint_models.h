@@ -13,7 +13,8 @@ typedef struct SnConstraintCase {
   const char *solref;  // contacts' reference: time constant and damping ratio, or stiffness and damping
   const char *solreffriction;
   const char *solimp;
-  const char *flag;  // attributes of <flag/>
+  const char *flag;    // attributes of <flag/>
+  const char *option;  // more attributes of <option/>; NULL: none
 } SnConstraintCase;
 
 // Writes every combination of cone, condim, impratio, sign of solref and refsafe, with a few solimp, to out (max).

@@ -86,6 +86,20 @@ static const char chains[] =
     "<actuator><velocity joint='j1' kv='1'/><cylinder joint='j3' timeconst='.1' bias='0 0 0' "
     "area='1'/></actuator></mujoco>";
 
+// Friction that the noslip solver solves once more: losses, elliptic contacts of two islands.
+static const char slipping[] =
+    "<mujoco><option timestep='0.004' cone='elliptic' noslip_iterations='4'/><worldbody><geom type='plane' size='3 3 "
+    "1' "
+    "friction='.6'/>"
+    "<body pos='0 0 .2'><joint name='a' axis='0 1 0' frictionloss='.05' damping='.01'/><geom type='capsule' size='.03' "
+    "fromto='0 0 0 .2 0 0'/><body pos='.2 0 0'><joint name='b' axis='0 1 0' frictionloss='.02'/><geom type='capsule' "
+    "size='.03' fromto='0 0 0 .1 0 -.16'/></body></body>"
+    "<body pos='.42 0 .079'><freejoint/><geom type='box' size='.08 .08 .08' condim='4' friction='.5 .02'/></body>"
+    "<body pos='0 1 .099'><freejoint/><geom size='.1' condim='6' friction='.7 .02 .01'/></body></worldbody>"
+    "<actuator><motor joint='a' gear='2' ctrlrange='-1 1'/><motor joint='b' ctrlrange='-1 1'/></actuator></mujoco>";
+
+const char *sn_slipping_model(void) { return slipping; }
+
 // Tendons that branch with armature, damping and muscles, gravity compensation of joints at their limits, a free body.
 static const char branches[] =
     "<mujoco><compiler autolimits='true'/><worldbody><site name='w' pos='-.3 .1 .2'/><body gravcomp='.5'><joint "

@@ -107,6 +107,8 @@ void for_each_option(SinewOptions &o, F f) {
   f("disableflags", o.disableflags);
   f("enableflags", o.enableflags);
   f("disableactuator", o.disableactuator);
+  f("noslip_iterations", o.noslip_iterations);
+  f("noslip_tolerance", o.noslip_tolerance);
 }
 
 [[noreturn]] void refuse_option(const char *name, size_t expected) {

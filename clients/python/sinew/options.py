@@ -44,6 +44,10 @@ class Options:
         Bits of ``mjtDisableBit`` and ``mjtEnableBit``.
     disableactuator : int
         A bit for each group of actuators that is off.
+    noslip_iterations : int
+        Most sweeps of the noslip solver, 0 to 200; 0 turns it off.
+    noslip_tolerance : float
+        Gain of a sweep below which they end.
     """
 
     timestep: float
@@ -64,6 +68,8 @@ class Options:
     disableflags: int
     enableflags: int
     disableactuator: int
+    noslip_iterations: int
+    noslip_tolerance: float
 
 
 # Parameters of all contacts of a model that can be set, and that MuJoCo's options do not have.

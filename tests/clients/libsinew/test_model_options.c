@@ -46,7 +46,9 @@ static const char xml[] =
   X("ccd_tolerance", o->ccd_tolerance = 1e-5)           \
   X("iterations", o->iterations = 30)                   \
   X("ls_iterations", o->ls_iterations = 30)             \
-  X("ccd_iterations", o->ccd_iterations = 30)
+  X("ccd_iterations", o->ccd_iterations = 30)           \
+  X("noslip_iterations", o->noslip_iterations = 3)      \
+  X("noslip_tolerance", (o->noslip_iterations = 9, o->noslip_tolerance = 1e-4))
 enum { ACTING = 11 };  // the first of them change the motion
 #define NAME(name, change) name,
 static const char *const names[] = {CASES(NAME)};
@@ -253,6 +255,9 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.iterations = -1, SINEW_ERR_ARGUMENT, "option iterations is -1: must be 0 to 10000");
   REFUSED(o.ls_iterations = 10001, SINEW_ERR_ARGUMENT, "option ls_iterations is 10001");
   REFUSED(o.ccd_iterations = -1, SINEW_ERR_ARGUMENT, "option ccd_iterations");
+  REFUSED(o.noslip_iterations = 201, SINEW_ERR_ARGUMENT, "option noslip_iterations is 201: must be 0 to 200");
+  REFUSED(o.noslip_iterations = -1, SINEW_ERR_ARGUMENT, "option noslip_iterations is -1");
+  REFUSED(o.noslip_tolerance = -1, SINEW_ERR_ARGUMENT, "option noslip_tolerance is -1: must be at least 0");
   REFUSED(o.cone = 2, SINEW_ERR_ARGUMENT, "option cone is 2");
   REFUSED(o.integrator = mjINT_IMPLICIT, SINEW_ERR_UNSUPPORTED, "option 'integrator': implicit (supported");
   REFUSED(o.integrator = mjINT_DISCRETE, SINEW_ERR_UNSUPPORTED, "discrete");
@@ -262,7 +267,7 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.enableflags = mjENBL_SLEEP | mjENBL_IPC, SINEW_ERR_UNSUPPORTED,
           "option 'sleep': sleeping is not supported\noption 'ipc'");
   REFUSED(o.size = 0, SINEW_ERR_ARGUMENT, "SinewOptions.size is 0");
-  REFUSED(o.size = sizeof o - 1, SINEW_ERR_ARGUMENT, "SinewOptions.size");
+  REFUSED(o.size = offsetof(SinewOptions, disableactuator) - 1, SINEW_ERR_ARGUMENT, "SinewOptions.size");
   refused(model, NULL, SINEW_ERR_ARGUMENT, "SinewOptions is NULL");
   refused(NULL, &good, SINEW_ERR_ARGUMENT, "model is NULL");
   SinewError err;

@@ -32,7 +32,7 @@ static void joints_tendons_equalities(void **state) {
 
 static void disable_flags(void **state) {
   (void)state;
-  static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
+  static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", "", NULL};
   static const int flag[] = {mjDSBL_CONSTRAINT, mjDSBL_EQUALITY, mjDSBL_FRICTIONLOSS, mjDSBL_LIMIT, mjDSBL_CONTACT};
   for (int kind = 0; kind < 2; ++kind)
     for (int i = 0; i < 5; ++i) {
@@ -64,7 +64,7 @@ static void real_models(void **state) {
 // With too little room whole sources are dropped from the end, and the world says so.
 static void overflow(void **state) {
   (void)state;
-  static const SnConstraintCase c = {"pyramidal", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
+  static const SnConstraintCase c = {"pyramidal", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", "", NULL};
   SnOracle o;
   sn_constraint_load_contacts(&o, &c);
   sn_constraint_sample(&o, 1);

@@ -170,8 +170,8 @@ static void joints_tendons_equalities(void **state) {
 // Weak springs, so that what moves with the velocities is as large as what moves with the positions.
 static void weak(void **state) {
   (void)state;
-  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "-1 -0.5", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
-                                        {"pyramidal", 6, 3, "-1 -0.5", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "-1 -0.5", "0 -2", "0.4 0.8 0.3 0.4 3", "", NULL},
+                                        {"pyramidal", 6, 3, "-1 -0.5", "0 -2", "0.3 0.6 0.4 0.5 2", "", NULL}};
   static Rows k;
   memset(&k, 0, sizeof k);
   k.speed = 2;
@@ -211,8 +211,8 @@ static void ball_and_slide(void **state) {
 // Contacts from distance: rows of bodies that do not touch, softplus of those that do.
 static void contacts_from_distance(void **state) {
   (void)state;
-  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", ""},
-                                        {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", ""}};
+  static const SnConstraintCase c[2] = {{"elliptic", 4, 3, "0.02 1", "0 -2", "0.4 0.8 0.3 0.4 3", "", NULL},
+                                        {"pyramidal", 6, 3, "-50 -2", "0 -2", "0.3 0.6 0.4 0.5 2", "", NULL}};
   SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.02)};
   static Rows k;
   memset(&k, 0, sizeof k);

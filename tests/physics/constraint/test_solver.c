@@ -248,7 +248,7 @@ static void momentum(void **state) {
 // Cold start, no rows, too few iterations, MuJoCo's default tolerance.
 static void options(void **state) {
   (void)state;
-  static const SnConstraintCase c = {"elliptic", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", ""};
+  static const SnConstraintCase c = {"elliptic", 4, 1, "0.02 1", "0 0", "0.9 0.95 0.001 0.5 2", "", NULL};
   SnOracle o;
   sn_constraint_load_contacts(&o, &c);
   int starved = 0, ours = 0, theirs = 0;

@@ -55,7 +55,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_bias_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_kinematics_vjp(g->m, &g->w, &g->a, &g->lane);
-  sn_branched_vjp(g->m, &g->w, &g->a, &g->lane);
+  sn_branched_vjp(g->m, &g->w, &g->a, &g->lane, true);
   sn_grad_world_result(g, xbar);
 }
 

@@ -118,7 +118,7 @@ static void joints_tendons_equalities(void **state) {
 // Contacts from distance, also without choices of the collider. The nearest points of boxes and cylinders far away are
 // known to 1e-9 m or so, which limits the differences.
 static void check_distant(const char *name, sn_real smooth) {
-  static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", ""};
+  static const SnConstraintCase c = {"elliptic", 3, 1, "0.02 1", "0 0", "0.4 0.8 0.03 0.5 2", "", NULL};
   const SnCfd cfd = {.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.01), .smooth = smooth};
   static Whole k;
   SnOracle o;

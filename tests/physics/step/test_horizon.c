@@ -316,6 +316,12 @@ static void bad_input(void **state) {
   s.max_steps = 0;
   refused(o.m, &s, "max_steps is 0");
   s = sn_horizon_defaults();
+  SnError jumps = {0};
+  o.m->opt.noslip_iterations = 2;
+  assert_null(sn_horizon_create(o.m, &s, &jumps));
+  assert_int_equal(jumps.code, SN_ERR_UNSUPPORTED);
+  assert_non_null(strstr(jumps.text, "option noslip_iterations is 2"));
+  o.m->opt.noslip_iterations = 0;
   SnHorizon *h = make(o.m, &s);
   static const sn_real down[] = {SN_R(0.2), SN_R(0.1)};
   static const sn_real knot[] = {1, (sn_real)INFINITY};

@@ -31,7 +31,7 @@ static Branch branch_of(const SnModel *m, const SnWorld *w) {
   branch_add(&b, w->ncon, 1);
   branch_add(&b, w->efc_type, w->nefc[0]);
   branch_add(&b, w->efc_id, w->nefc[0]);
-  branch_add(&b, w->efc_state, w->nefc[0]);
+  branch_add(&b, sn_has_noslip(m) ? w->slip_state : w->efc_state, w->nefc[0]);
   branch_add(&b, w->wseg_on, m->nwseg);
   for (int i = 0; i < w->ncon[0]; ++i) branch_add(&b, w->contact[i].geom, 2);
   return b;
@@ -152,6 +152,17 @@ static void branches(void **state) {
     SnOracle o;
     sn_oracle_load_string(&o, sn_branching_model());
     check(&o, "branches", k, 1, draw_random, 10, 1e-6, 1e-5);
+    sn_oracle_free(&o);
+  }
+}
+
+// The noslip solver, whose own switches test_noslip.c looks at.
+static void slipping(void **state) {
+  (void)state;
+  for (int k = 0; k < 3; ++k) {
+    SnOracle o;
+    sn_oracle_load_string(&o, sn_slipping_model());
+    check(&o, "slipping", k, 0.1, draw_state, 10, 1e-6, 1e-4);
     sn_oracle_free(&o);
   }
 }
@@ -290,11 +301,11 @@ static void scratch_is_written(void **state) {
   static const SnCfd kCfd = {
       .on = 1, .friction = 1, .solimp = {0, SN_R(0.1), 1, 1, 4}, .width = SN_R(0.005), .pair = NULL};
   int contacts = 0;
-  for (int model = 0; model < SN_SMALL_MODELS; ++model)
+  for (int model = 0; model <= SN_SMALL_MODELS; ++model)
     for (int k = 0; k < 6; ++k) {
       SnOracle o;
       SnGradWorld g;
-      sn_oracle_load_string(&o, sn_small_model(model));
+      sn_oracle_load_string(&o, model < SN_SMALL_MODELS ? sn_small_model(model) : sn_slipping_model());
       sn_step_integrator(&o, k % 3);
       sn_grad_world_init(&g, &o);
       if (k >= 3) *g.w.cfd = kCfd;
@@ -442,14 +453,10 @@ static void always_finite(void **state) {
 
 int main(void) {
   printf("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(models),
-                                     cmocka_unit_test(branches),
-                                     cmocka_unit_test(joint_rows),
-                                     cmocka_unit_test(contact_rows),
-                                     cmocka_unit_test(mocap),
-                                     cmocka_unit_test(leaves_the_world),
-                                     cmocka_unit_test(scratch_is_written),
-                                     cmocka_unit_test(rest),
-                                     cmocka_unit_test(always_finite)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(models),           cmocka_unit_test(branches),           cmocka_unit_test(slipping),
+      cmocka_unit_test(joint_rows),       cmocka_unit_test(contact_rows),       cmocka_unit_test(mocap),
+      cmocka_unit_test(leaves_the_world), cmocka_unit_test(scratch_is_written), cmocka_unit_test(rest),
+      cmocka_unit_test(always_finite)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

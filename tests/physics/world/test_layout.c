@@ -83,12 +83,18 @@ static void check_order(const SnModel *m, const SnLayout *layout, size_t capacit
   }
 }
 
+// Model i of all small ones.
+static const char *small_text(int i) {
+  if (i < SN_SMALL_MODELS) return sn_small_model(i);
+  return i == SN_SMALL_MODELS ? sn_branching_model() : sn_slipping_model();
+}
+
 static void layouts(void **state) {
   (void)state;
   static const size_t shared_bytes[] = {0, 63, 64, 1000, 16 * KIB, 48 * KIB, 227 * KIB, (size_t)1 << 30};
-  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS + 1; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
+    sn_oracle_load_string(&o, small_text(i));
     for (size_t k = 0; k < sizeof shared_bytes / sizeof *shared_bytes; ++k) {
       Placed p;
       place(&p, o.m, shared_bytes[k]);
@@ -209,9 +215,9 @@ static void compare_states(SnOracle *o, int states) {
 static void small_models_from_nans(void **state) {
   (void)state;
   static const int integrators[] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
+  for (int i = 0; i <= SN_SMALL_MODELS + 1; ++i) {
     SnOracle o;
-    sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model());
+    sn_oracle_load_string(&o, small_text(i));
     for (int k = 0; k < 3; ++k) {
       o.m->opt.integrator = integrators[k];
       compare_states(&o, 4);

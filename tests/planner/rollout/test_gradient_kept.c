@@ -10,7 +10,7 @@
 #include "tests/support/small_models.h"
 #include "tests/support/step_fixture.h"
 
-enum { STEPS = 16, ITEMS = 3, MODELS = SN_SMALL_MODELS + 1 };
+enum { STEPS = 16, ITEMS = 3, MODELS = SN_SMALL_MODELS + 2 };
 
 typedef struct Fixture {
   SnOracle o;
@@ -29,7 +29,7 @@ static void open_fixture(Fixture *x, int i) {
   if (i < SN_SMALL_MODELS)
     sn_step_model(&x->o, i);
   else
-    sn_oracle_load_string(&x->o, sn_branching_model());
+    sn_oracle_load_string(&x->o, i == SN_SMALL_MODELS ? sn_branching_model() : sn_slipping_model());
   const SnModel *m = x->o.m;
   if (!sn_probe_task(m, text, sizeof text)) fail_msg("model %d: nothing moves", i);
   x->task = sn_task_parse(text, strlen(text), "small.yaml", &err);

@@ -32,7 +32,7 @@ _FOLLOWING = ("body_subtreemass",)  # other arrays give it
 # What the others give at qpos0.
 _CONSTANTS = ("dof_M0", "dof_invweight0", "body_invweight0", "tendon_length0", "tendon_invweight0", "actuator_acc0")
 _FIXED = ("integrator", "cone", "iterations", "ls_iterations", "ccd_iterations", "disableflags", "enableflags",
-          "disableactuator", "wind", "density", "viscosity")  # fmt: skip
+          "disableactuator", "noslip_iterations", "noslip_tolerance", "wind", "density", "viscosity")  # fmt: skip
 
 
 class DifferencesWarning(UserWarning):
