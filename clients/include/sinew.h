@@ -261,6 +261,9 @@ typedef struct SinewOptions {
   int disableactuator;      // a bit for each group of actuators
   int noslip_iterations;    // most sweeps of the noslip solver; 0: none
   double noslip_tolerance;  // gain of a sweep below which they end
+  double density;           // fluid around everything [kg/m^3]
+  double viscosity;         // [N s/m^2]
+  double wind[3];           // velocity of the fluid [m/s]
 } SinewOptions;
 
 // Returns options to be filled in by sinew_model_get_options.
@@ -275,8 +278,8 @@ static inline SinewOptions sinew_default_options(void) {
 SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *options, SinewError *err);
 // Returns a copy of a model with other options: start from those of sinew_model_get_options. Allowed are a timestep in
 // (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. The noslip
-// solver has at most 200 iterations. SINEW_ERR_ARGUMENT names the option that is out of range, SINEW_ERR_UNSUPPORTED an
-// integrator or flags that the engine does not have.
+// solver has at most 200 iterations. Density and viscosity are at least 0. SINEW_ERR_ARGUMENT names the option that is
+// out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have.
 // Costs about a load from the cache. Free the copy with sinew_model_free; it does not need the model.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 

@@ -270,6 +270,7 @@ static void fill_passive(SnOracle *o) {
   REAL(qfrc_spring, m->nv);
   REAL(qfrc_damper, m->nv);
   REAL(qfrc_gravcomp, m->nv);
+  REAL(qfrc_fluid, m->nv);
   REAL(qfrc_passive, m->nv);
 }
 

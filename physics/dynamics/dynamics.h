@@ -71,6 +71,18 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
 // Adds the derivative of lambda' qfrc_passive.
 SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
+// ---- fluid.c ----
+
+// Computes qfrc_fluid. For models with nfluid > 0 alone, as what follows.
+SN_FUNC void sn_fluid(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes fluid_slope: of links, with all above, the derivative of fluid forces by the velocity, as MuJoCo's implicit
+// integrators have it.
+SN_FUNC void sn_fluid_slopes(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns entry (i, j) of d qfrc_fluid / d qvel, of two dofs on one path to the root.
+SN_FUNC sn_real sn_fluid_slope(const SnModel *m, const SnWorld *w, int i, int j);
+// Adds the derivative of lambda' qfrc_fluid, and under implicit integrators of h y' (d qfrc_fluid / d qvel) a+.
+SN_FUNC void sn_fluid_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
 // ---- branched.c ----
 
 // Rows of tendons and actuators whose columns lie on several branches of the tree: of their products J'J only what fits

@@ -6,7 +6,8 @@
 // goes into the parentheses. A tendon's x is the distance of its length from the range lengthspring. Dampers include
 // what actuators reflect (setup_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
 // summed from the leaves like the bias force; joints with actgravcomp receive it through the actuators.
-// Both flags, spring and damper, disabled together also disable gravity compensation, as in mj_passive.
+// Forces of a fluid are fluid.c's. Both flags, spring and damper, disabled together also disable gravity compensation
+// and the fluid, as in mj_passive.
 //
 // Adjoint of lambda' qfrc_passive, with gravity compensation that goes through actuators. At the ends of
 // lengthspring the derivative is that of the slack inside, if there is an inside. For rotations, dif = log(rest^-1 q)
@@ -100,11 +101,11 @@ SN_LOCAL void passive_gravcomp(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int off = m->opt.disableflags;
   const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER), any = springs || dampers;
-  const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY);
+  const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY), fluid = any && m->nfluid > 0;
   SN_FOR(i, m->nv) {
     const sn_real v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
     w->qfrc_damper[i] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
-    w->qfrc_spring[i] = w->qfrc_gravcomp[i] = 0;
+    w->qfrc_spring[i] = w->qfrc_gravcomp[i] = w->qfrc_fluid[i] = 0;
   }
   SN_FOR(k, m->ntenpassive) {
     const int t = m->tenpassive_list[k];
@@ -116,9 +117,11 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_SYNC(lane);
   }
   if (lifts) passive_gravcomp(m, w, lane);
+  if (fluid) sn_fluid(m, w, lane);
   SN_FOR(i, m->nv) {
     if (any) passive_gather_tendons(m, w, i);
     w->qfrc_passive[i] = w->qfrc_spring[i] + w->qfrc_damper[i];
+    if (fluid) w->qfrc_passive[i] += w->qfrc_fluid[i];
     if (!m->jnt_actgravcomp[m->dof_jntid[i]]) w->qfrc_passive[i] += w->qfrc_gravcomp[i];
   }
   SN_SYNC(lane);
@@ -334,4 +337,5 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
   if (springs) SN_FOR(k, m->njntspring) passive_joint_spring_vjp(m, w, a, m->jntspring_list[k]);
   SN_SYNC(lane);
   if (m->nlift > 0 && !(off & SN_DSBL_GRAVITY)) passive_gravcomp_vjp(m, w, a, lane);
+  if (m->nfluid > 0) sn_fluid_vjp(m, w, a, lane);
 }

@@ -68,8 +68,8 @@ static void check_options(Refusals *r) {
   const int n = sn_option_unsupported(o->integrator, o->disableflags, o->enableflags, line);
   for (int i = 0; i < n; ++i) fprintf(r->out, "%s\n", line[i]);
   r->count += n;
-  if (o->density != 0) refuse_option(r, "density", "the force of a fluid (density other than 0)");
-  if (o->viscosity != 0) refuse_option(r, "viscosity", "the force of a fluid (viscosity other than 0)");
+  if (o->density < 0) refuse_option(r, "density", "a density below 0");
+  if (o->viscosity < 0) refuse_option(r, "viscosity", "a viscosity below 0");
 }
 
 static bool excluded(const mjModel *mj, int b1, int b2) {

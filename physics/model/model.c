@@ -56,6 +56,7 @@ SnCode sn_model_setup(SnModel *m, SnError *err) {
   if (code == SN_OK) code = sn_setup_tendon(m, err);
   if (code == SN_OK) code = sn_setup_pose(m, err);
   if (code == SN_OK) code = sn_setup_passive(m, err);
+  if (code == SN_OK) code = sn_setup_fluid(m, err);
   if (code == SN_OK) code = sn_setup_actuator(m, err);
   if (code == SN_OK) code = sn_setup_needs(m, err);
   if (code == SN_OK) code = sn_setup_constraint(m, err);

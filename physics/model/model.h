@@ -12,6 +12,7 @@
 #include "physics/base/status.h"
 
 enum { SN_NREF = 2, SN_NIMP = 5, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
+enum { SN_NFLUID = 12 };         // reals of a geom in geom_fluid
 enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms that are no height field
 enum { SN_MAXCON_HFIELD = 50 };  // most contacts of a height field and another geom
@@ -176,6 +177,33 @@ typedef enum SnCollider {
 } SnCollider;
 
 enum { SN_MAXNOSLIP = 200 };  // most sweeps of the noslip solver
+// Says what a fluid takes a part of a link for.
+typedef enum SnFluid { SN_FLUID_BOX, SN_FLUID_ELLIPSOID } SnFluid;
+// Gives the places of the coefficients of such a part, which setup_fluid.c computes.
+enum {
+  SN_BOX_TURN = 0,  // times viscosity
+  SN_BOX_MOVE = 1,
+  SN_BOX_TORQUE = 2,  // times density, along each axis
+  SN_BOX_FORCE = 5,
+  SN_ELL_SCALE = 0,  // factor of the whole force
+  SN_ELL_TURN = 1,   // times viscosity
+  SN_ELL_MOVE = 2,
+  SN_ELL_BLUNT = 3,    // drag of the projected area, beyond that of slender bodies
+  SN_ELL_SLENDER = 4,  // drag of slender bodies times the largest area
+  SN_ELL_KUTTA = 5,
+  SN_ELL_MAGNUS = 6,   // times the volume
+  SN_ELL_AREA = 7,     // square of the product of the other two half axes, for each axis
+  SN_ELL_MOMENT = 10,  // angular drag, about each axis
+  SN_ELL_MASS = 13,    // fluid that moves along
+  SN_ELL_INERTIA = 16,
+  SN_NFLUIDCOEF = 19
+};
+// Says how the slopes of fluid forces enter the matrix of an implicit integrator.
+typedef enum SnFluidMatrix {
+  SN_FLUID_SYMMETRIC,  // symmetrised
+  SN_FLUID_WHOLE,      // unchanged: a free body has equations of its own
+  SN_FLUID_DIAGONAL    // nothing but the diagonal, like M of a simple body
+} SnFluidMatrix;
 
 typedef struct SnOption {
 #define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;

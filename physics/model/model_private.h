@@ -33,6 +33,7 @@ SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
 SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them
 SnCode sn_setup_pose(SnModel *m, SnError *err);        // frames in links, masses of links
 SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, gravity compensation
+SnCode sn_setup_fluid(SnModel *m, SnError *err);       // parts that a fluid pushes
 SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
 SnCode sn_setup_needs(SnModel *m, SnError *err);       // frames and points that a step computes
 SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax

@@ -15,6 +15,8 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
   if (!(o->timestep > 0)) return bad_option(err, "timestep", (double)o->timestep, "must be above 0 s");
   if (o->timestep > 1) return bad_option(err, "timestep", (double)o->timestep, "must be at most 1 s");
   if (!(o->impratio > 0)) return bad_option(err, "impratio", (double)o->impratio, "must be above 0");
+  if (o->density < 0) return bad_option(err, "density", (double)o->density, "must be at least 0");
+  if (o->viscosity < 0) return bad_option(err, "viscosity", (double)o->viscosity, "must be at least 0");
   if (o->tolerance < 0) return bad_option(err, "tolerance", (double)o->tolerance, "must be at least 0");
   if (o->ls_tolerance < 0) return bad_option(err, "ls_tolerance", (double)o->ls_tolerance, "must be at least 0");
   if (o->ccd_tolerance < 0) return bad_option(err, "ccd_tolerance", (double)o->ccd_tolerance, "must be at least 0");

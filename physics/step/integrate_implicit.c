@@ -1,7 +1,8 @@
 // Implicit-in-velocity "fast" integration (MuJoCo manual, Computation, Numerical integration):
 //   (M - h D) a+ = tau + J' f,   v+ = v + h a+,   q+ = q (+) h v+,   act+ as sn_next_activation
-// D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, and of each
-// actuator moment' (d force / d velocity) moment unless its force is saturated. For a free body that nothing is jointed
+// D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, slopes of fluid forces (fluid.c,
+// where their part of the adjoint is, too), and of each actuator moment' (d force / d velocity) moment unless its force
+// is saturated. For a free body that nothing is jointed
 // to, D also has the derivative of the bias force, and the six equations are solved apart by LU. With s the centre of
 // mass from the joint, w the angular velocity, I the inertia about s (world axes), [x] the matrix of x cross:
 //   force  m w x (w x s)                 -> K = [w x s] + [w][s],   d/dw = -m K
@@ -63,7 +64,13 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
   return bias + gain * act[adr + m->actuator_actnum[i] - 1];
 }
 
-// Coefficients b of the terms b J'J of -D: act_slope of outputs, ten_slope of tendons.
+// A fluid acts, and so it has slopes.
+SN_LOCAL bool integrate_in_fluid(const SnModel *m) {
+  const int springs = SN_DSBL_SPRING | SN_DSBL_DAMPER;
+  return m->nfluid > 0 && (m->opt.disableflags & springs) != springs;
+}
+
+// Coefficients b of the terms b J'J of -D: act_slope of outputs, ten_slope of tendons; fluid_slope.
 SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
   sn_next_activation(m, w, lane, sn_timestep(m, w), w->int_act);
@@ -73,6 +80,7 @@ SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(t, m->ntendon)
   w->ten_slope[t] = damped ? sn_damping_slope(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
   SN_SYNC(lane);
+  if (integrate_in_fluid(m)) sn_fluid_slopes(m, w, lane);
 }
 
 // block (6x6, of the dofs from `adr`) += b J'J for a sparse row.
@@ -169,6 +177,7 @@ SN_LOCAL void integrate_free_equations(const SnModel *m, const SnWorld *w, int i
     if (w->act_slope[a] != 0)
       integrate_block_JtJ(block, adr, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
+  for (int k = 0; integrate_in_fluid(m) && k < 36; ++k) block[k] -= h * sn_fluid_slope(m, w, adr + k / 6, adr + k % 6);
   integrate_block_bias(m, w, i, h, block);
 }
 
@@ -193,6 +202,13 @@ SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane
     const int J = m->mom_rowadr[a];
     if (w->act_slope[a] != 0)
       sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
+  }
+  if (integrate_in_fluid(m)) {
+    SN_FOR(i, m->nv) {
+      for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k)
+        w->qH[k] -= h * sn_fluid_slope(m, w, i, m->M_colind[k]);
+    }
+    SN_SYNC(lane);
   }
   sn_damped_solve(m, w, lane);
   SN_FOR(k, m->nfreebody) integrate_free_body(m, w, m->freebody_list[k]);

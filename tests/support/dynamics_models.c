@@ -107,6 +107,20 @@ static const char *const inline_models[][2] = {
      "<actuator><general site='s' refsite='t' gear='1 2 3 4 5 6'/><general tendon='p'/></actuator>"
      "<sensor><framepos objtype='body' objname='b'/><framexaxis objtype='body' objname='a'/>"
      "<framequat objtype='site' objname='s'/></sensor>"},
+    {"fluid",
+     "<option density='900' viscosity='.3' wind='.5 .2 -.3'/><default><default class='e'><geom "
+     "fluidshape='ellipsoid'/></default></default><worldbody>"
+     "<body pos='0 0 1'><freejoint/><geom type='box' size='.1 .05 .03'/></body>"
+     "<body pos='1 0 1'><freejoint/><geom class='e' type='ellipsoid' size='.1 .05 .02' pos='.03 0 0' euler='20 30 "
+     "0'/><geom class='e' type='capsule' size='.02 .1' pos='-.1 0 0' fluidcoef='1 .3 .8 1.2 .7'/></body>"
+     "<body pos='2 0 1'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='slide' "
+     "axis='0 0 1'/><joint axis='0 0 1'/><geom class='e' type='ellipsoid' size='.01 .015 .008'/></body>"
+     "<body pos='3 0 1'><joint type='ball'/><geom class='e' type='ellipsoid' size='.1 .05 .08'/></body>"
+     "<body pos='4 0 1'><joint axis='0 1 0' damping='.1'/><geom type='capsule' size='.02 .1' pos='.1 0 0'/>"
+     "<body pos='.2 0 0'><joint type='ball'/><geom class='e' type='cylinder' size='.05 .02' pos='.1 .02 0' euler='0 40 "
+     "20'/><geom size='.03'/><body pos='.1 0 .1' euler='10 0 0'><geom type='box' size='.1 .05 .02'/>"
+     "<body pos='.1 0 .1'><joint axis='1 1 0'/><geom class='e' size='.03' pos='.02 0 0'/></body></body></body></body>"
+     "</worldbody>"},
 };
 
 static const char *const myosuite[] = {"envs/myo/assets/hand/myohand_baoding.xml",

@@ -109,6 +109,9 @@ void for_each_option(SinewOptions &o, F f) {
   f("disableactuator", o.disableactuator);
   f("noslip_iterations", o.noslip_iterations);
   f("noslip_tolerance", o.noslip_tolerance);
+  f("density", o.density);
+  f("viscosity", o.viscosity);
+  f("wind", o.wind);
 }
 
 [[noreturn]] void refuse_option(const char *name, size_t expected) {

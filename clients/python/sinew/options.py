@@ -48,6 +48,10 @@ class Options:
         Most sweeps of the noslip solver, 0 to 200; 0 turns it off.
     noslip_tolerance : float
         Gain of a sweep below which they end.
+    density, viscosity : float
+        Of the fluid around everything [kg/m^3, N s/m^2].
+    wind : tuple of 3 floats
+        Velocity of the fluid [m/s].
     """
 
     timestep: float
@@ -70,6 +74,9 @@ class Options:
     disableactuator: int
     noslip_iterations: int
     noslip_tolerance: float
+    density: float
+    viscosity: float
+    wind: tuple[float, float, float]
 
 
 # Parameters of all contacts of a model that can be set, and that MuJoCo's options do not have.

@@ -524,7 +524,7 @@ static void report_of_motions(void) {
 
 static void reports_of_failures(void) {
   static char out[200000];
-  cJSON *root = report_of("check_fluid.xml", 2, "unsupported");
+  cJSON *root = report_of("check_refused.xml", 2, "unsupported");
   assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(root, "unsupported")), 2);
   cJSON_Delete(root);
   root = report_of("nothere.xml", 3, "error");
@@ -551,7 +551,7 @@ static void the_report_is_as_documented(void **state) {
   write_file("check_wild.xml",
              "<mujoco><worldbody><body><joint type='slide' axis='1 0 0' stiffness='-1e6'/><geom size='.1' mass='1'/>"
              "</body></worldbody></mujoco>");
-  write_file("check_fluid.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>");
+  write_file("check_refused.xml", "<mujoco><option density='-1' viscosity='-1'/></mujoco>");
   report_of_fields();
   report_of_a_difference();
   report_of_gradients();
@@ -560,7 +560,7 @@ static void the_report_is_as_documented(void **state) {
   unlink("check_small.xml");
   unlink("check_arm.xml");
   unlink("check_wild.xml");
-  unlink("check_fluid.xml");
+  unlink("check_refused.xml");
   unlink("check_flat.xml");
   leave_folder(folder);
 }

@@ -7,6 +7,7 @@
 #include "tests/support/oracle.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,6 +42,8 @@ static const char xml[] =
   X("implicitfast", o->integrator = mjINT_IMPLICITFAST) \
   X("cone", o->cone = mjCONE_ELLIPTIC)                  \
   X("disableactuator", o->disableactuator = 2)          \
+  X("density", (o->density = 50, o->wind[0] = 3))       \
+  X("viscosity", o->viscosity = .5)                     \
   X("tolerance", o->tolerance = 1e-7)                   \
   X("ls_tolerance", o->ls_tolerance = .05)              \
   X("ccd_tolerance", o->ccd_tolerance = 1e-5)           \
@@ -49,7 +52,7 @@ static const char xml[] =
   X("ccd_iterations", o->ccd_iterations = 30)           \
   X("noslip_iterations", o->noslip_iterations = 3)      \
   X("noslip_tolerance", (o->noslip_iterations = 9, o->noslip_tolerance = 1e-4))
-enum { ACTING = 11 };  // the first of them change the motion
+enum { ACTING = 13 };  // the first of them change the motion
 #define NAME(name, change) name,
 static const char *const names[] = {CASES(NAME)};
 enum { NAMED = sizeof names / sizeof *names };
@@ -202,6 +205,25 @@ static void every_disable_flag_acts_as_in_mujoco(void **state) {
   sinew_model_free(base);
 }
 
+// A program that was built before density and those behind it were there leaves them as the model has them.
+static void older_callers_leave_the_fluid(void **state) {
+  (void)state;
+  SinewModel *model = make_model(xml);
+  SinewOptions o = options_of(model);
+  o.density = 7;
+  o.wind[2] = 3;
+  SinewModel *wet = with(model, &o);
+  o = options_of(wet);
+  o.density = o.wind[2] = -1;  // what lies behind a smaller structure
+  o.timestep = .003;
+  o.size = offsetof(SinewOptions, density);
+  SinewModel *later = with(wet, &o);
+  assert_true(later->model->opt.density == 7 && later->model->opt.wind[2] == 3 && later->model->nfluid > 0);
+  sinew_model_free(later);
+  sinew_model_free(wet);
+  sinew_model_free(model);
+}
+
 // All contacts alike: geoms, predefined pairs and the override get the numbers that are given, the others stay.
 static void contacts_get_what_is_given(void **state) {
   (void)state;
@@ -268,6 +290,9 @@ static void bad_options_are_refused_by_name(void **state) {
           "option 'sleep': sleeping is not supported\noption 'ipc'");
   REFUSED(o.size = 0, SINEW_ERR_ARGUMENT, "SinewOptions.size is 0");
   REFUSED(o.size = offsetof(SinewOptions, disableactuator) - 1, SINEW_ERR_ARGUMENT, "SinewOptions.size");
+  REFUSED(o.density = -1, SINEW_ERR_ARGUMENT, "option density is -1: must be at least 0");
+  REFUSED(o.viscosity = -1, SINEW_ERR_ARGUMENT, "option viscosity is -1: must be at least 0");
+  REFUSED(o.wind[1] = NAN, SINEW_ERR_ARGUMENT, "option wind is nan: must be finite");
   refused(model, NULL, SINEW_ERR_ARGUMENT, "SinewOptions is NULL");
   refused(NULL, &good, SINEW_ERR_ARGUMENT, "model is NULL");
   SinewError err;
@@ -301,9 +326,9 @@ static void another_convex_collision_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_option_acts_as_in_mujoco),      cmocka_unit_test(every_disable_flag_acts_as_in_mujoco),
-      cmocka_unit_test(contacts_get_what_is_given),          cmocka_unit_test(bad_options_are_refused_by_name),
-      cmocka_unit_test(another_convex_collision_is_refused),
+      cmocka_unit_test(every_option_acts_as_in_mujoco),  cmocka_unit_test(every_disable_flag_acts_as_in_mujoco),
+      cmocka_unit_test(older_callers_leave_the_fluid),   cmocka_unit_test(contacts_get_what_is_given),
+      cmocka_unit_test(bad_options_are_refused_by_name), cmocka_unit_test(another_convex_collision_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

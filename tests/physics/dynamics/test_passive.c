@@ -21,6 +21,7 @@ static void check_passive(SnOracle *o, const char *name) {
   same(name, "qfrc_spring", o->w.qfrc_spring, d->qfrc_spring, m->nv);
   same(name, "qfrc_damper", o->w.qfrc_damper, d->qfrc_damper, m->nv);
   same(name, "qfrc_gravcomp", o->w.qfrc_gravcomp, d->qfrc_gravcomp, m->nv);
+  same(name, "qfrc_fluid", o->w.qfrc_fluid, d->qfrc_fluid, m->nv);
   same(name, "qfrc_passive", o->w.qfrc_passive, d->qfrc_passive, m->nv);
 }
 

@@ -67,7 +67,8 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
 
 static bool has_forces(const SnModel *m) {
   const bool springs = !(m->opt.disableflags & SN_DSBL_SPRING), dampers = !(m->opt.disableflags & SN_DSBL_DAMPER);
-  bool any = m->nlift > 0 || (m->ntenpassive > 0 && (springs || dampers)) || (m->njntspring > 0 && springs);
+  bool any = m->nlift > 0 || (m->nfluid > 0 && (springs || dampers)) || (m->ntenpassive > 0 && (springs || dampers)) ||
+             (m->njntspring > 0 && springs);
   for (int i = 0; i < m->nv * (1 + SN_NPOLY); ++i) any = any || (dampers && m->dof_damp[i] != 0);
   return any;
 }

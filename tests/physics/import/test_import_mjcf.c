@@ -45,8 +45,8 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<option><flag nativeccd='disable'/></option><asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
        "<worldbody>" BALL "<body name='sky'><geom type='hfield' hfield='h'/></body></worldbody>",
        "geom 1 (of body 'sky'): convex collision without nativeccd", 1},
-      {"<option density='1.2'/>", "option 'density': the force of a fluid", 1},
-      {"<option viscosity='1e-3'/>", "option 'viscosity': the force of a fluid", 1},
+      {"<option density='-1.2'/>", "option 'density': a density below 0 is not supported", 1},
+      {"<option viscosity='-1e-3'/>", "option 'viscosity': a viscosity below 0 is not supported", 1},
       {"<option integrator='implicit'/>", "option 'integrator': implicit (supported: Euler, implicitfast, RK4)", 1},
       {"<option integrator='discrete'/>", "option 'integrator': discrete (supported:", 1},
       {"<option><flag sleep='enable'/></option>", "option 'sleep': sleeping is not supported", 1},
@@ -91,7 +91,7 @@ static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
   char *text = refusals(
-      "<mujoco><option density='1' integrator='implicit'><flag sleep='enable' nativeccd='disable'/></option>"
+      "<mujoco><option density='-1' integrator='discrete'><flag sleep='enable' nativeccd='disable'/></option>"
       "<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
       "<geom name='land' type='hfield' hfield='h'/><geom name='sea' type='hfield' hfield='h'/></worldbody>"
       "</mujoco>",

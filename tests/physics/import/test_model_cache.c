@@ -298,7 +298,7 @@ static void bad_files_give_the_importers_text(void **state) {
   assert_text(&err, SN_ERR_FORMAT, "option timestep is 0: must be above 0 s");
   err = load_error(c, write_file("nan.xml", "<mujoco><worldbody><geom size='.1' pos='nan 0 0'/></worldbody></mujoco>"));
   assert_text(&err, SN_ERR_FORMAT, "geom_pos[0] is nan: must be finite");
-  err = load_error(c, write_file("fluid.xml", "<mujoco><option density='1' integrator='implicit'/></mujoco>"));
+  err = load_error(c, write_file("fluid.xml", "<mujoco><option density='-1' integrator='discrete'/></mujoco>"));
   assert_text(&err, SN_ERR_UNSUPPORTED, "option 'density'");
   assert_text(&err, SN_ERR_UNSUPPORTED, "option 'integrator'");
   sn_model_cache_close(c);
@@ -503,7 +503,7 @@ static void bad_bytes_are_refused(void **state) {
   assert_text(&err, SN_ERR_IO, "nothere: No such file");
   assert_null(read_text(c, "<mujoco/>", write_file("text.xml", "hello"), &err));
   assert_text(&err, SN_ERR_IO, "text.xml: Not a directory");
-  assert_null(read_text(c, "<mujoco><option density='1'/></mujoco>", NULL, &err));
+  assert_null(read_text(c, "<mujoco><option density='-1'/></mujoco>", NULL, &err));
   assert_text(&err, SN_ERR_UNSUPPORTED, "option 'density'");
   sn_model_cache_close(c);
 }

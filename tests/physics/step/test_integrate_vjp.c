@@ -89,6 +89,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_motion_propagate(m, &g->w, a, &g->lane);
   sn_adjoint_clear_contacts(&g->w, a, &g->lane);
   sn_bias_vjp(m, &g->w, a, &g->lane);
+  sn_passive_vjp(m, &g->w, a, &g->lane);
   sn_position_vjp(m, &g->w, a, &g->lane);
   sn_grad_world_result(g, xbar);
   xbar += sn_grad_world_nx(g);

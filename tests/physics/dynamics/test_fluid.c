@@ -1,0 +1,245 @@
+// Forces of a fluid: at rest and at any speed as MuJoCo's, off where passive forces are, what a model without a fluid
+// has of it, derivatives of a step by the numbers of the fluid, and densities that are refused. (test_passive.c and
+// test_integrate_vjp.c have the force and its derivatives on the shared models.)
+#include <stdio.h>
+
+#include "physics/dynamics/dynamics.h"
+#include "physics/import/import_mjcf.h"
+#include "physics/model/model_arrays.h"
+#include "physics/step/step.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/tolerance.h"
+
+// A free body of two ellipsoids, a simple body, a chain of a box, an ellipsoid and a part that is welded to it.
+static const char *const parts =
+    "<worldbody><body pos='1 0 1'><freejoint/><geom type='ellipsoid' size='.1 .05 .02' pos='.03 0 0' euler='20 30 0' "
+    "fluidshape='ellipsoid'/><geom type='capsule' size='.02 .1' pos='-.1 0 0' fluidshape='ellipsoid' fluidcoef='1 .3 "
+    ".8 1.2 .7'/></body>"
+    "<body pos='2 0 1'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 0'/><joint type='ball'/><geom "
+    "type='ellipsoid' size='.1 .07 .08' fluidshape='ellipsoid'/></body>"
+    "<body pos='4 0 1'><joint axis='0 1 0' damping='.1'/><geom type='box' size='.02 .1 .05' pos='.1 0 0'/>"
+    "<body pos='.2 0 0'><joint type='ball'/><geom type='cylinder' size='.05 .02' pos='.1 .02 0' euler='0 40 20' "
+    "fluidshape='ellipsoid'/><body pos='.1 0 .1' euler='10 0 0'><geom type='box' size='.1 .05 .02'/></body></body>"
+    "</body></worldbody>";
+
+static void load(SnOracle *o, const char *option) {
+  char xml[4000];
+  snprintf(xml, sizeof xml, "<mujoco><option timestep='.005' %s/>%s</mujoco>", option, parts);
+  sn_oracle_load_string(o, xml);
+}
+
+// One step of both engines from the same state, whose velocity has this scale.
+static void step_both(SnOracle *o, double speed) {
+  sn_oracle_randomize(o, speed);
+  sn_oracle_copy_state(o);
+  mjData *before = mj_copyData(NULL, o->mj, o->d);
+  mj_step(o->mj, o->d);
+  sn_step(o->m, &o->w, &o->lane);
+  double change = 1e-12;
+  for (int i = 0; i < o->m->nv; ++i) change = sn_larger(change, fabs(o->d->qvel[i] - before->qvel[i]));
+  for (int i = 0; i < o->m->nv; ++i) {
+    const double error = fabs((double)o->w.qvel[i] - o->d->qvel[i]);
+    if (!(error <= SN_TOL(1e-10, 1e-4) * (change + speed)))
+      fail_msg("speed %g, dof %d: velocity %.12g, MuJoCo's %.12g", speed, i, (double)o->w.qvel[i], o->d->qvel[i]);
+  }
+  mj_deleteData(before);
+}
+
+static void against_mujoco(void **state) {
+  (void)state;
+  static const char *const option[] = {
+      "density='900'", "viscosity='2'", "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'",
+      "density='1.2' gravity='0 0 0' integrator='implicitfast'", "density='900' wind='1 2 3' integrator='RK4'"};
+  for (int k = 0; k < 5; ++k) {
+    SnOracle o;
+    load(&o, option[k]);
+    assert_int_equal(o.m->nfluid, 6);
+    for (int i = 0; i < 4; ++i) {
+      step_both(&o, 2);
+      step_both(&o, 1e-3);
+    }
+    step_both(&o, 0);
+    sn_oracle_free(&o);
+  }
+}
+
+// A factor of geom_fluid other than 0 and 1, which only a program can set, and a body that loses its ellipsoids.
+static void set_by_arrays(void **state) {
+  (void)state;
+  SnOracle o;
+  load(&o, "density='900' integrator='implicitfast'");
+  for (int i = 0; i < o.mj->ngeom; ++i) o.mj->geom_fluid[SN_NFLUID * i] *= i == 2 ? 0 : 0.4;
+  double fluid[SN_NFLUID * 10];
+  SnError err;
+  for (int i = 0; i < SN_NFLUID * o.mj->ngeom; ++i) fluid[i] = o.mj->geom_fluid[i];
+  const SnNewArray array = {"geom_fluid", fluid, (int)o.mj->ngeom, SN_NFLUID};
+  SnModel *m = sn_model_with_arrays(o.m, &array, 1, &err), *own = o.m;
+  assert_non_null(m);
+  assert_int_equal(m->fluid_kind[m->nfluid - 1], own->fluid_kind[m->nfluid - 1]);
+  assert_int_equal(m->nfluid, own->nfluid);
+  o.m = m;
+  for (int i = 0; i < 4; ++i) step_both(&o, 2);
+  o.m = own;
+  sn_model_free(m);
+  sn_oracle_free(&o);
+}
+
+static void off(void **state) {
+  (void)state;
+  SnOracle o;
+  load(&o, "density='0' viscosity='0' wind='1 2 3'");
+  assert_int_equal(o.m->nfluid, 0);
+  step_both(&o, 2);
+  sn_oracle_free(&o);
+  load(&o, "density='900' integrator='implicitfast'><flag spring='disable' damper='disable'/></option><option");
+  assert_true(o.m->nfluid > 0);
+  step_both(&o, 2);
+  for (int i = 0; i < o.m->nv; ++i) assert_true(o.w.qfrc_fluid[i] == 0);
+  sn_oracle_free(&o);
+}
+
+enum { PARAMETERS = 10, MOST = 40 };
+static const char *const arrays[PARAMETERS] = {"geom_fluid", "geom_size", "geom_pos", "body_mass", "body_inertia",
+                                               "body_ipos",  "geom_quat", "density",  "viscosity", "wind"};
+
+// Rows that stay: of a simple body, whose M is a constant beside its mass; frames of inertias but that of the last
+// body.
+static bool is_held(const char *name, int row, int rows) {
+  if (strcmp(name, "body_ipos") == 0) return row < rows - 1;
+  return row == 2 && (strcmp(name, "body_mass") == 0 || strcmp(name, "body_inertia") == 0);
+}
+
+// The model with one array or option times 1 + step, or plus step for frames.
+static SnModel *moved(const SnModel *m, int p, double step) {
+  const double nan[SN_NIMP] = {NAN, NAN, NAN, NAN, NAN};
+  sn_real none[SN_NIMP];
+  SnError err;
+  SnModel *copy;
+  if (p >= 7) {
+    SnOption opt = m->opt;
+    opt.density *= p == 7 ? (sn_real)(1 + step) : 1;
+    opt.viscosity *= p == 8 ? (sn_real)(1 + step) : 1;
+    for (int e = 0; e < 3; ++e) opt.wind[e] += p == 9 ? (sn_real)(step * (e + 1)) : 0;
+    for (int e = 0; e < SN_NIMP; ++e) none[e] = (sn_real)nan[e];
+    copy = sn_model_with_options(m, &opt, none, none, &err);
+  } else {
+    SnModelArray a;
+    assert_true(sn_model_find_array(m, arrays[p], &a));
+    double value[400];
+    const bool frame = strstr(arrays[p], "pos") || strstr(arrays[p], "quat");
+    for (int i = 0; i < a.rows * a.cols; ++i) {
+      const double x = (double)((const sn_real *)a.data)[i];
+      value[i] = x;
+      if (is_held(arrays[p], i / a.cols, a.rows)) continue;
+      value[i] = frame ? x + step * ((i + i / 3) % 3 - 1) : x * (1 + step);
+    }
+    if (strstr(arrays[p], "quat"))
+      for (int i = 0; i < a.rows; ++i) mju_normalize4(value + 4 * i);
+    const SnNewArray array = {arrays[p], value, a.rows, a.cols};
+    copy = sn_model_with_arrays(m, &array, 1, &err);
+  }
+  if (!copy) fail_msg("%s: %s", arrays[p], err.text);
+  return copy;
+}
+
+// The next velocity (nv) of a model from the state of another world.
+static void next_velocity(const SnModel *m, const SnWorld *from, double *qvel) {
+  void *memory = aligned_alloc(64, sn_world_size(m));
+  SnWorld w;
+  SnLaneShared shared = {0};
+  SnLane lane = {.n = 1, .shared = &shared};
+  sn_world_init(m, &w, memory);
+  sn_world_copy_state(m, &w, from);
+  sn_step(m, &w, &lane);
+  for (int i = 0; i < m->nv; ++i) qvel[i] = (double)w.qvel[i];
+  free(memory);
+}
+
+static void check_parameters(const char *option) {
+  SnOracle o;
+  SnGradWorld g;
+  load(&o, option);
+  sn_grad_world_init(&g, &o);
+  const SnModel *m = o.m;
+  const int nv = m->nv;
+  SnModel *plus[PARAMETERS], *minus[PARAMETERS];
+  double step[PARAMETERS];
+  SnError err;
+  for (int p = 0; p < PARAMETERS; ++p) {
+    plus[p] = moved(m, p, step[p] = 1e-5);
+    minus[p] = moved(m, p, -1e-5);
+  }
+  SnModelTangents *t =
+      sn_model_tangents_create(m, (const SnModel *const *)plus, (const SnModel *const *)minus, step, PARAMETERS, &err);
+  if (!t) fail_msg("%s", err.text);
+  sn_oracle_randomize(&o, 2);
+  sn_grad_world_sample(&g);
+  sn_grad_world_move(&g, NULL);
+  sn_forward(m, &g.w, &g.lane);
+  sn_real A[2 * MOST * 2 * MOST], E[2 * MOST * PARAMETERS], B[1];
+  void *memory = aligned_alloc(64, sn_parameter_rows_size(t));
+  const SnParameterRows by = {t, memory};
+  const SnStepJacobian to = {.A = A, .B = B, .by = &by, .E = E};
+  assert_true(nv <= MOST);
+  sn_step_sensitivity(m, &g.w, &g.a, &g.lane, &to);
+  for (int p = 0; p < PARAMETERS; ++p) {
+    double up[MOST], down[MOST], scale = 0;
+    next_velocity(plus[p], &g.w, up);
+    next_velocity(minus[p], &g.w, down);
+    for (int i = 0; i < nv; ++i) scale = sn_larger(scale, fabs(up[i] - down[i]) / (2 * step[p]));
+    for (int i = 0; i < nv; ++i) {
+      const double by_difference = (up[i] - down[i]) / (2 * step[p]), ours = (double)E[(nv + i) * PARAMETERS + p];
+      if (!(fabs(ours - by_difference) <= 1e-6 * (scale + 1e-3)))
+        fail_msg("%s, %s: dof %d by %s: %.10g, by differences %.10g", option, arrays[p], i, arrays[p], ours,
+                 by_difference);
+    }
+    assert_true(scale > 1e-6);
+    sn_model_free(plus[p]);
+    sn_model_free(minus[p]);
+  }
+  free(memory);
+  sn_model_tangents_free(t);
+  sn_grad_world_free(&g);
+  sn_oracle_free(&o);
+}
+
+static void parameters(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
+  check_parameters("density='900' viscosity='.5' wind='.4 -1 2'");
+  check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'");
+}
+
+static void refusals(void **state) {
+  (void)state;
+  SnOracle o;
+  SnError err;
+  load(&o, "density='900'");
+  SnOption opt = o.m->opt;
+  opt.density = -1;
+  assert_int_equal(sn_option_check(&opt, &err), SN_ERR_FORMAT);
+  assert_string_equal(err.text, "model: option density is -1: must be at least 0");
+  opt = o.m->opt;
+  opt.viscosity = -1;
+  assert_int_equal(sn_option_check(&opt, &err), SN_ERR_FORMAT);
+  assert_string_equal(err.text, "model: option viscosity is -1: must be at least 0");
+  opt = o.m->opt;
+  opt.wind[2] = NAN;
+  assert_int_equal(sn_option_check(&opt, &err), SN_ERR_FORMAT);
+  o.mj->opt.density = o.mj->opt.viscosity = -1;
+  int count;
+  char *text = sn_import_unsupported(o.mj, &count);
+  assert_int_equal(count, 2);
+  assert_string_equal(text,
+                      "option 'density': a density below 0 is not supported\n"
+                      "option 'viscosity': a viscosity below 0 is not supported\n");
+  free(text);
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(against_mujoco), cmocka_unit_test(set_by_arrays),
+                                     cmocka_unit_test(off), cmocka_unit_test(parameters), cmocka_unit_test(refusals)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
