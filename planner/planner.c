@@ -87,11 +87,35 @@ SnCode sn_planner_check_gradients(const SnPlanner *p, const char *planner, SnBac
                  sn_backend_name(b));
 }
 
+// Chosen steps have an adjoint, and no Jacobians.
+static SnCode check_integrator(const SnSettings *s, SnError *err) {
+  char name[16];
+  sn_settings_choice_name(sn_settings_find("integrator"), s->integrator, name, (int)sizeof name);
+  if (s->integrator == 0) return SN_OK;
+  if (s->planner == SN_PLANNER_ILQG)
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "integrator: '%s' has no Jacobians of steps, which planner 'ilqg' needs; 'step' has them", name);
+  if (s->gradient == SN_GRADIENT_PRODUCTS)
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "integrator: '%s' has no Jacobians of steps, which gradient 'products' needs; 'sweep' does without",
+                   name);
+  return SN_OK;
+}
+
 // A planner by gradients needs terms that have one, and each a backend that has what its iterations ask for.
 static SnCode check_optimizer(const SnPlanner *p, const SnSettings *s, SnError *err) {
   const SnOptimizer *optimizer = sn_planner_optimizer(s);
-  const SnCode code = optimizer->descends ? sn_cost_check_gradient(p->in_force.cost, p->m, err) : SN_OK;
+  SnCode code = check_integrator(s, err);
+  if (code == SN_OK && optimizer->descends) code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   return code == SN_OK && optimizer->check ? optimizer->check(p, err) : code;
+}
+
+// Chosen steps of the planner's own rollouts.
+static SnCode choose(const SnPlanner *p, SnError *err) {
+  SnHorizonSettings chosen;
+  if (!sn_chosen_settings(&p->def.settings, &chosen)) return SN_OK;
+  const SnCode code = sn_rollout_runner_choose(p->runners.tracer, &chosen, false, err);
+  return code == SN_OK ? sn_rollout_runner_choose(p->runners.evaluator, &chosen, false, err) : code;
 }
 
 static SnCode build(SnPlanner *p, SnError *err) {
@@ -110,6 +134,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.evaluator = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
+  if ((code = choose(p, err)) != SN_OK) return code;
   if ((code = sn_planner_grid_check(p, &def->settings, NULL, err)) != SN_OK) return code;
   if ((code = sn_planner_load(p, err)) != SN_OK) return code;
   if ((code = check_optimizer(p, &def->settings, err)) != SN_OK) return code;

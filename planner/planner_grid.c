@@ -6,7 +6,7 @@ SnCode sn_planner_grid_check(const SnPlanner *p, const SnSettings *s, SnGrid *gr
   SnGrid own;
   SnGrid *const to = grid ? grid : &own;
   const SnCode code = sn_grid_parse(s->grid, s->horizon, to, err);
-  return code == SN_OK ? sn_grid_check(to, p->m, err) : code;
+  return code == SN_OK && s->integrator == 0 ? sn_grid_check(to, p->m, err) : code;  // chosen steps follow any spring
 }
 
 static bool is_base(const SnPlanner *p) { return p->grid.grid.parts == 0; }

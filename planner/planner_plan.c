@@ -5,7 +5,6 @@
 // The best controls so far are dense rows on the model's time step, kept from plan to plan. Iterations may have them on
 // a coarser time grid (planner_grid.c). Predicted states are those of a rollout of the plan as it is served, on the
 // base step: what a body of this time step does under it, not what was made up for where steps are long.
-#include "physics/step/step.h"
 #include "planner/planner_private.h"
 
 #include <limits.h>
@@ -283,7 +282,7 @@ static bool roll_forward(SnPlanner *p, double until) {
     sn_planner_copy(p->result.qvel + t * nv, w->qvel, nv);
     sn_planner_copy(p->result.act + t * na, w->act, na);
     sn_planner_copy(w->ctrl, p->result.ctrl + t * nu, nu);
-    sn_step(m, w, sn_rollout_runner_lane(p->runners.tracer));
+    sn_rollout_runner_move(p->runners.tracer);
   }
   end_rolling(p);
   return true;

@@ -64,6 +64,8 @@ bool sn_backend_has(const SnBackend *b, SnBackendFeature feature) {
       return b->parameters;
     case SN_BACKEND_LINEARIZE:
       return b->linearize != NULL;
+    case SN_BACKEND_CHOOSE:
+      return b->choose != NULL;
     case SN_BACKEND_FEEDBACK:
       return b->feedback && b->linearize;
     case SN_BACKEND_MOMENTS:
@@ -95,6 +97,11 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
   if (b->load) return b->load(b, m, cost, max_step, err);
   if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;
   return b->load_views(b, &model.parts, &view.parts, max_step, err);
+}
+
+SnCode sn_backend_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err) {
+  if (b->choose) return b->choose(b, x, settings, err);
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no chosen steps", b->name);
 }
 
 void sn_backend_unload(SnBackend *b, SnBackendModel *x) { b->unload(b, x); }

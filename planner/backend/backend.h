@@ -78,6 +78,7 @@ typedef enum SnBackendFeature {
   SN_BACKEND_MODELS,            // batches and gradients with a model of each one's own
   SN_BACKEND_PARAMETERS,        // gradients with derivatives by the model
   SN_BACKEND_LINEARIZE,         // sn_backend_linearize
+  SN_BACKEND_CHOOSE,            // sn_backend_choose
   SN_BACKEND_FEEDBACK,          // batches with feedback; sn_backend_linearize with expansions of the cost
   SN_BACKEND_MOMENTS,           // sn_backend_moments and sn_backend_set_moments
   SN_BACKEND_ROLLOUTS_SUBMIT,   // sn_backend_rollouts_submit does something
@@ -117,6 +118,12 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
 
 // Frees what was loaded; work under way is dropped.
 void sn_backend_unload(SnBackend *b, SnBackendModel *x);
+
+// Makes rollouts and gradients of what was loaded move by chosen steps from now on (planner/rollout/chosen_step.h).
+// There are then no models of each one's own, derivatives by the model, gradients by products, Jacobians or feedback.
+// Rollouts that items of gradients have already (SnGradient.rolled) are such, too. Call it before the first work, and
+// before anything is reserved. Returns SN_ERR_UNSUPPORTED where the backend makes none, SN_ERR_MEMORY.
+SnCode sn_backend_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err);
 
 // Says that weights or targets of the cost have changed. Call it before the work that shall see them, and not while
 // work is under way. A device may lack memory for the change. Then nothing is computed until a later call, or the begin

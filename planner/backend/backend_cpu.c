@@ -33,6 +33,8 @@ struct SnBackendModel {
   SnGradientWork *gradient;     // NULL: none needed yet
   SnCpuMultistart *multistart;  // the same
   int max_step, gradients;      // that it has room for
+  SnHorizonSettings chosen;     // how steps are chosen, where `choose`
+  bool choose;
 };
 
 typedef struct CpuBackend {
@@ -85,6 +87,16 @@ static SnBackendModel *cpu_load(SnBackend *b, const SnModel *m, const SnCost *co
   cpu_unload(b, x);
   sn_fail(err, SN_ERR_MEMORY, "cpu backend: out of memory");
   return NULL;
+}
+
+static SnCode cpu_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err) {
+  (void)b;
+  SnCode code = SN_OK;
+  for (int i = 0; i < x->nslot && code == SN_OK; ++i)
+    code = sn_rollout_runner_choose(x->slot[i].runner, settings, false, err);
+  x->chosen = *settings;
+  x->choose = true;
+  return code;
 }
 
 // Starts the next candidate on a slot; false when there is none.
@@ -149,6 +161,11 @@ static SnCode cpu_reserve_gradients(SnBackend *b, SnBackendModel *x, int count, 
   if (count <= x->gradients) return SN_OK;
   SnGradientWork *more = sn_gradient_create(x->m, x->cost, x->max_step, count, SN_GRADIENT_KEEP, x->pool, err);
   if (!more) return SN_ERR_MEMORY;
+  const SnCode code = x->choose ? sn_gradient_choose(more, &x->chosen, err) : SN_OK;
+  if (code != SN_OK) {
+    sn_gradient_free(more);
+    return code;
+  }
   sn_gradient_free(x->gradient);
   x->gradient = more;
   x->gradients = count;
@@ -251,6 +268,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .parameters = true,
                            .describe = cpu_describe,
                            .load = cpu_load,
+                           .choose = cpu_choose,
                            .unload = cpu_unload,
                            .update = cpu_update,
                            .rollouts = cpu_rollouts,

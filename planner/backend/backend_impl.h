@@ -27,6 +27,8 @@ struct SnBackend {
   // them. The arrays at these places stay where they are, weights and what else changes live included.
   SnBackendModel *(*load)(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step, SnError *err);
   SnBackendModel *(*load_views)(SnBackend *b, const SnParts *model, const SnParts *cost, int max_step, SnError *err);
+  // Optional; absent: SN_ERR_UNSUPPORTED.
+  SnCode (*choose)(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err);
   void (*unload)(SnBackend *b, SnBackendModel *x);  // does nothing where x is NULL
   void (*update)(SnBackend *b, SnBackendModel *x);
   void (*abandon)(SnBackend *b, SnBackendModel *x);
@@ -66,7 +68,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 15 };
+enum { SN_PLUGIN_VERSION = 16 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "physics/sensor/sensor.h"
+#include "planner/rollout/chosen_step.h"
 #include "planner/rollout/gradient_private.h"
 
 // Fails where one of rows * n numbers is not finite; NULL is allowed.
@@ -98,6 +99,7 @@ static void begin_rollout(const SnGradientWork *g, SnGradientProgress *x, bool k
   x->rollout.t = last.t;
   x->rollout.status = last.status;
   x->rollout.warn = last.warn;
+  x->rollout.chosen = last.chosen;
 }
 
 // The rollout that is made here has come to its end: its states where the caller wants them.
@@ -269,6 +271,8 @@ static bool go_back(SnGradientWork *g, SnGradientThread *thread, const SnGradien
                     int t) {
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
     return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, &x->vjp, t, &slot->state);
+  const bool chosen = x->vjp.rollout->chosen && t < x->vjp.rollout->nstep;
+  if (chosen && !sn_chosen_step_vjp(sn_rollout_runner_chosen(thread->runner), &x->vjp, t, &slot->state)) return false;
   thread->adjoint.host->model = x->out->model_bar;
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
   const bool finite = sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, &x->vjp, t, at, &slot->state);

@@ -107,6 +107,9 @@ typedef struct SnGradientWork SnGradientWork;
 SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max_step, int count, size_t keep,
                                    SnPool *pool, SnError *err);
 void sn_gradient_free(SnGradientWork *g);
+// Makes its rollouts move by chosen steps from now on: of the model that it was made for, and by sweeps alone. No batch
+// is under way. Returns SN_ERR_MEMORY when there is no room, some threads then choose; err says so.
+SnCode sn_gradient_choose(SnGradientWork *g, const SnHorizonSettings *settings, SnError *err);
 // Works until all items are done (true) or the clock reaches `until` (false), tested before every step of any kind.
 // Called again with the same batch it goes on where it stopped; sn_gradient_abandon first when the next call is for
 // another batch. batch->count is at most the count that there is room for.

@@ -110,6 +110,13 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
   return NULL;
 }
 
+SnCode sn_gradient_choose(SnGradientWork *g, const SnHorizonSettings *settings, SnError *err) {
+  SnCode code = SN_OK;
+  for (int i = 0; i < g->nthread && code == SN_OK; ++i)
+    code = sn_rollout_runner_choose(g->thread[i].runner, settings, true, err);
+  return code;
+}
+
 static void free_item(SnGradientProgress *x) {
   free(x->sum);
   free(x->saved);

@@ -174,8 +174,8 @@ SN_LOCAL void rollout_control(const SnModel *m, SnWorld *w, SnLane *lane, const 
   }
 }
 
-SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
-                                        SnRollout *rollout, const SnRolloutScratch *scratch) {
+SN_FUNC SnRolloutStatus sn_rollout_visit(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
+                                         SnRollout *rollout, const SnRolloutScratch *scratch) {
   const int t = rollout->t;
   const bool end = t == rollout->nstep;
   if (rollout->status != SN_ROLLOUT_UNDER_WAY) return (SnRolloutStatus)rollout->status;
@@ -190,10 +190,21 @@ SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, Sn
   rollout_record(m, w, lane, rollout, t);
   SN_MARK(lane, COST);
   if (end) return rollout_end(cost, w, lane, rollout, t);
-  if (rollout_explodes(m, w, lane)) return rollout_fail(w, lane, rollout, t);
+  return rollout_explodes(m, w, lane) ? rollout_fail(w, lane, rollout, t) : SN_ROLLOUT_UNDER_WAY;
+}
+
+SN_FUNC SnRolloutStatus sn_rollout_arrive(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t, bool good) {
+  return good ? rollout_note(w, lane, rollout, t, SN_ROLLOUT_UNDER_WAY, 0) : rollout_fail(w, lane, rollout, t - 1);
+}
+
+SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
+                                        SnRollout *rollout, const SnRolloutScratch *scratch) {
+  const int t = rollout->t;
+  const SnRolloutStatus status = sn_rollout_visit(m, cost, w, lane, rollout, scratch);
+  if (status != SN_ROLLOUT_UNDER_WAY) return status;
   sn_integrate(m, w, lane);
   SN_MARK(lane, INTEGRATE);
-  return rollout_note(w, lane, rollout, t + 1, SN_ROLLOUT_UNDER_WAY, 0);
+  return sn_rollout_arrive(w, lane, rollout, t + 1, true);
 }
 
 // Warnings are the rollout's already.

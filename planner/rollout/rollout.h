@@ -45,6 +45,9 @@ typedef struct SnRollout {
   int t;          // steps done
   int status;     // SnRolloutStatus
   int warn;       // SN_WARN_* bits of all steps
+  // 0: the model's steps lead from a state to the next. Else chosen ones (chosen_step.h): 1, and as many as were made
+  // so far, rejected ones included.
+  int chosen;
   // The state between two calls, where the world is given to others meanwhile; NULL: it is not.
   sn_real *saved;  // (sn_rollout_saved_size)
 } SnRollout;
@@ -68,10 +71,15 @@ typedef struct SnRolloutState {
 SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
 
 // Returns the duration of step t [s] as SnWorld.step has it. The state at the end has that of the last step, whose
-// controls still stand there.
+// controls still stand there. With chosen steps all that reads it goes on with the model's time step.
 SN_INLINE sn_real sn_rollout_duration(const SnModel *m, const SnRollout *rollout, int t) {
   const int k = sn_grid_length(&rollout->grid, t < rollout->nstep ? t : t - 1);
-  return k > 1 ? (sn_real)k * m->opt.timestep : 0;
+  return k > 1 && !rollout->chosen ? (sn_real)k * m->opt.timestep : 0;
+}
+
+// Returns how long after state t the next one is [s].
+SN_INLINE sn_real sn_rollout_seconds(const SnModel *m, const SnRollout *rollout, int t) {
+  return (sn_real)sn_grid_length(&rollout->grid, t) * m->opt.timestep;
 }
 
 // Returns the share of a base step in the mean of the running cost: a step of k base steps has k of them.
@@ -94,7 +102,13 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
 SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout);
 // Begins a rollout: as sn_rollout_set_initial, and the rollout is under way, with t = 0 and sums 0.
 SN_FUNC void sn_rollout_begin(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane, SnRollout *rollout);
-// Makes one step, or the end of the rollout with its terminal cost. Returns one status on all lanes.
+// Runs the stages of state t under its controls, measures and records it: a step without its integration, or the end of
+// the rollout. Returns one status on all lanes.
+SN_FUNC SnRolloutStatus sn_rollout_visit(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
+                                         SnRollout *rollout, const SnRolloutScratch *scratch);
+// Notes that the world has been integrated to state t, or, without `good`, that the rollout diverges before it.
+SN_FUNC SnRolloutStatus sn_rollout_arrive(const SnWorld *w, SnLane *lane, SnRollout *rollout, int t, bool good);
+// Makes one step, or the end of the rollout. Returns one status on all lanes.
 SN_FUNC SnRolloutStatus sn_rollout_step(const SnModel *m, const SnCost *cost, SnWorld *w, SnLane *lane,
                                         SnRollout *rollout, const SnRolloutScratch *scratch);
 // Measures the norms of terms [0, n) in the world's state, whose stages have run, into scratch->value.

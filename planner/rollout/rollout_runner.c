@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "physics/step/step.h"
+#include "planner/rollout/chosen_step.h"
+
 struct SnRolloutRunner {
   const SnModel *m;
   const SnCost *cost;
@@ -12,6 +15,8 @@ struct SnRolloutRunner {
   void *memory;  // of the world
   SnRolloutScratch scratch;
   SnRollout rollout;
+  SnHorizon *chosen;  // makes chosen steps; NULL: steps are the model's
+  int max_steps;      // of them in a rollout
 };
 
 // Rows [from, nstep] of n numbers each.
@@ -71,6 +76,7 @@ SnRolloutRunner *sn_rollout_runner_create(const SnModel *m, const SnCost *cost, 
 
 void sn_rollout_runner_free(SnRolloutRunner *r) {
   if (!r) return;
+  sn_horizon_free(r->chosen);
   free(r->memory);
   free(r->scratch.res);
   free(r->scratch.value);
@@ -83,6 +89,26 @@ void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m) {
   r->m = m;
   r->rollout.status = SN_ROLLOUT_DONE;
   sn_world_begin(m, &r->world, &r->lane);
+}
+
+SnCode sn_rollout_runner_choose(SnRolloutRunner *r, const SnHorizonSettings *settings, bool back, SnError *err) {
+  SnError local;
+  SnHorizon *chosen = sn_chosen_create(r->m, settings, back, err ? err : &local);
+  if (!chosen) return err ? err->code : local.code;
+  sn_horizon_free(r->chosen);
+  r->chosen = chosen;
+  r->max_steps = settings->max_steps;
+  return SN_OK;
+}
+
+SnHorizon *sn_rollout_runner_chosen(const SnRolloutRunner *r) { return r->chosen; }
+
+void sn_rollout_runner_move(SnRolloutRunner *r) {
+  if (r->chosen) {
+    sn_forward(r->m, &r->world, &r->lane);
+    if (sn_chosen_step(r->chosen, &r->world, r->m->opt.timestep, r->max_steps, NULL)) return;
+  }
+  sn_step(r->m, &r->world, &r->lane);
 }
 
 // The rollout from a state, without what it writes.
@@ -127,12 +153,17 @@ SnRollout sn_rollout_make(const SnCost *cost, const SnState *state, const sn_rea
   return r;
 }
 
+static void begin(SnRolloutRunner *r, SnRollout *rollout) {
+  rollout->chosen = r->chosen ? 1 : 0;
+  sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, rollout);
+}
+
 void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_real *ctrl, const sn_real *target,
                              int nstep, double max_velocity, const SnTrajectory *out) {
   sn_real *sum = r->rollout.sum;
   r->rollout = sn_rollout_make(r->cost, state, ctrl, target, nstep, max_velocity, out);
   r->rollout.sum = sum;
-  sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, &r->rollout);
+  begin(r, &r->rollout);
 }
 
 void sn_rollout_runner_feed_back(SnRolloutRunner *r, const SnFeedback *feedback) { r->rollout.feedback = feedback; }
@@ -162,6 +193,18 @@ void sn_rollout_runner_gates(const SnRolloutRunner *r, double *number, double *f
   }
 }
 
+static SnRolloutStatus step(SnRolloutRunner *r, SnRollout *rollout) {
+  const int t = rollout->t;
+  int tried;
+  if (!r->chosen) return sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+  const SnRolloutStatus status = sn_rollout_visit(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+  if (status != SN_ROLLOUT_UNDER_WAY) return status;
+  const bool good = sn_chosen_step(r->chosen, &r->world, sn_rollout_seconds(r->m, rollout, t),
+                                   r->max_steps + 1 - rollout->chosen, &tried);
+  rollout->chosen += tried;
+  return sn_rollout_arrive(&r->world, &r->lane, rollout, t + 1, good);
+}
+
 // Steps of a rollout that is in the runner's world; `worlds` may be NULL.
 static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *worlds, const SnClock *clock,
                                  double until) {
@@ -169,7 +212,7 @@ static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorld
   while (rollout->status == SN_ROLLOUT_UNDER_WAY) {
     if (timed && clock->now(clock->context) >= until) return SN_ROLLOUT_UNDER_WAY;
     const int t = rollout->t;
-    const SnRolloutStatus status = sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+    const SnRolloutStatus status = step(r, rollout);
     if (worlds && status != SN_ROLLOUT_DIVERGED) sn_world_store_keep(worlds, r->m, &r->lane, &r->world, t);
   }
   return (SnRolloutStatus)rollout->status;
@@ -183,7 +226,7 @@ SnRolloutStatus sn_rollout_runner_advance(SnRolloutRunner *r, SnRollout *rollout
                                           const SnClock *clock, double until) {
   r->rollout.status = SN_ROLLOUT_DONE;
   if (rollout->t == 0)
-    sn_rollout_begin(r->m, r->cost, &r->world, &r->lane, rollout);
+    begin(r, rollout);
   else
     sn_rollout_restore(r->m, &r->world, &r->lane, rollout);
   const SnRolloutStatus status = run_steps(r, rollout, worlds, clock, until);

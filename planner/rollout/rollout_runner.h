@@ -3,6 +3,7 @@
 #ifndef SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 #define SINEW_PLANNER_ROLLOUT_ROLLOUT_RUNNER_H_
 
+#include "physics/step/horizon.h"
 #include "planner/base/clock.h"
 #include "planner/rollout/cfd.h"
 #include "planner/rollout/world_store.h"
@@ -64,6 +65,15 @@ void sn_rollout_runner_free(SnRolloutRunner *r);
 // Makes it run rollouts of another model from now on, which it does not look at later unless it runs one. Worlds of
 // both models must have one layout. Drops the rollout under way, unless it is the model of before.
 void sn_rollout_runner_use(SnRolloutRunner *r, const SnModel *m);
+
+// Makes its rollouts move by chosen steps of the model that it was made for from now on. back: sn_rollout_runner_chosen
+// can go back over them, too. On failure all is as before; err says why.
+SnCode sn_rollout_runner_choose(SnRolloutRunner *r, const SnHorizonSettings *settings, bool back, SnError *err);
+// Returns what it makes chosen steps with, whose run it may be given for between two calls; NULL: it makes none.
+SnHorizon *sn_rollout_runner_chosen(const SnRolloutRunner *r);
+// Moves its world by the model's time step under the world's controls, as its rollouts move. The model's step is made
+// where chosen steps diverge or are too many.
+void sn_rollout_runner_move(SnRolloutRunner *r);
 
 // Begins a rollout of nstep steps of the state's grid. ctrl (nstep, nu) and target (nstep + 1, ntarget; from
 // sn_cost_schedule; NULL without a cost) must stay until it is done. max_velocity: a faster dof means divergence. out

@@ -159,13 +159,23 @@ SN_LOCAL bool vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, cons
   return sn_count(lane, lost) == 0;
 }
 
+// Begins at what the derivative has come to, with respect to the state and its controls, through a chosen step.
+SN_LOCAL void vjp_chosen(const SnModel *m, SnLane *lane, SnAdjoint *a, const SnRolloutVjpState *state) {
+  sn_lane_copy(lane, a->qpos_bar, state->state_bar, m->nv);
+  sn_lane_copy(lane, a->qvel_bar, state->state_bar + m->nv, m->nv);
+  sn_lane_copy(lane, a->act_bar, state->state_bar + 2 * m->nv, m->na);
+  sn_lane_copy(lane, a->ctrl_bar, state->ctrl_bar, m->nu);
+  SN_SYNC(lane);
+}
+
 SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                   SnRolloutVjpScratch at, const SnRolloutVjpState *state) {
   SnWorld *const w = at.world;
   SnAdjoint *const a = at.adjoint;
-  const bool step = t < b->rollout->nstep;
+  const bool step = t < b->rollout->nstep, chosen = b->rollout->chosen != 0;
   sn_adjoint_clear(m, a, lane);
-  if (step) {
+  if (step && chosen) vjp_chosen(m, lane, a, state);
+  if (step && !chosen) {
     sn_lane_copy(lane, a->qpos_next_bar, b->state_bar, m->nv);
     sn_lane_copy(lane, a->qvel_next_bar, b->state_bar + m->nv, m->nv);
     sn_lane_copy(lane, a->act_next_bar, b->state_bar + 2 * m->nv, m->na);

@@ -82,7 +82,8 @@ SN_FUNC void sn_rollout_vjp_recompute(const SnModel *m, SnLane *lane, const SnRo
 SN_FUNC void sn_rollout_vjp_jacobian(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                      SnRolloutVjpScratch at, const SnRolloutVjpState *state);
 // Goes back from the derivative with respect to state t + 1 to that with respect to state t and its controls. It takes
-// the adjoint of the step. Returns false, on all lanes, when it is not finite. state->target_bar is scratch.
+// the adjoint of the step. Returns false, on all lanes, when it is not finite. state->target_bar is scratch. A chosen
+// step has been gone back through before: state_bar and ctrl_bar of `state` hold what came of it.
 SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                   SnRolloutVjpScratch at, const SnRolloutVjpState *state);
 // Goes back through state t as sn_rollout_vjp_sweep, by the Jacobians.

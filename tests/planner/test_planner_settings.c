@@ -53,6 +53,16 @@ static bool (*multistart)(SnBackend *, SnBackendModel *, SnMultistartJob *, cons
 static bool (*gradients)(SnBackend *, SnBackendModel *, SnGradientBatch *, const SnClock *, double);
 static bool (*linearize)(SnBackend *, SnBackendModel *, const SnLinearization *, const SnClock *, double);
 
+static SnCode (*choose)(SnBackend *, SnBackendModel *, const SnHorizonSettings *, SnError *);
+
+// How the backend was asked to choose steps; a method of -1: not at all.
+static SnHorizonSettings chosen;
+
+static SnCode note_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *s, SnError *err) {
+  chosen = *s;
+  return choose(b, x, s, err);
+}
+
 // What the backend was last asked to linearize.
 static SnLinearization model;
 
@@ -178,6 +188,15 @@ static double see_surrogate(const Trial *t) { return t->first.backward.surrogate
 static double see_method(const Trial *t) { return t->first.method; }
 static double see_max_velocity(const Trial *t) { return t->first.max_velocity; }
 
+static double see_integrator(const Trial *t) {
+  (void)t;
+  if (chosen.method < 0) return 0;
+  return sn_settings_choice_index(sn_settings_find("integrator"), sn_tableau(chosen.method)->name);
+}
+static double see_rtol(const Trial *t) { return t->kind == CEM ? (double)chosen.rtol : (double)NAN; }
+static double see_atol(const Trial *t) { return t->kind == CEM ? (double)chosen.atol : (double)NAN; }
+static double see_max_steps(const Trial *t) { return t->kind == CEM ? chosen.max_steps : (double)NAN; }
+
 static double see_planner(const Trial *t) {
   const Asked *a = &t->first;
   if (a->searches > 0) return SN_PLANNER_ILQG;
@@ -283,6 +302,10 @@ static const Row rows[] = {
     {"shift", PLANS, 13, 16, see_shift},
     {"patience", SAMPLING, 24, 26, see_patience},
     {"max_velocity", PLANS | EVALUATION, 500, 700, see_max_velocity},
+    {"integrator", CEM, -1, -1, see_integrator},  // see own_values()
+    {"rtol", CEM, 2.9e-3, 6.1e-3, see_rtol},
+    {"atol", CEM, 5.2e-3, 7.3e-3, see_atol},
+    {"max_steps", CEM, 9100, 9300, see_max_steps},
     {"cfd", DESCENDS, SN_CFD_FORWARD, -1, see_cfd},
     {"cfd_far", PLANS | EVALUATION, 0.02, 0.06, see_cfd_far},
     {"cfd_touch", PLANS | EVALUATION, 0.15, 0.25, see_cfd_touch},
@@ -336,6 +359,10 @@ static SnSettings own_values(int kind) {
   for (int i = 0; i < ROWS; ++i)
     if (rows[i].value >= 0) set(&s, rows[i].name, rows[i].value);
   s.planner = kinds_of[index_of_kind(kind)].planner;
+  if (kind == CEM) {  // a planner that no other setting keeps from chosen steps
+    s.integrator = sn_settings_choice_index(index_of("integrator"), "bosh3");
+    s.gradient = 0;
+  }
   return s;
 }
 
@@ -392,10 +419,13 @@ static void try_settings(int kind, const SnSettings *s, const SnSettings *before
   multistart = cpu->multistart;
   gradients = cpu->gradients;
   linearize = cpu->linearize;
+  choose = cpu->choose;
+  chosen.method = -1;
   cpu->rollouts = note_rollouts;
   cpu->multistart = note_multistart;
   cpu->gradients = note_gradients;
   cpu->linearize = note_linearize;
+  cpu->choose = note_choose;
   SnPlannerDef def = sn_default_planner_def();
   def.model = body.m;
   def.task = task;
@@ -486,7 +516,8 @@ static void try_value(const Row *row, double value) {
   for (int k = 0; k < KINDS; ++k) {
     const int kind = 1 << k;
     if (!(row->kinds & kind)) continue;
-    const SnSettings base = own_values(kind);
+    SnSettings base = own_values(kind);
+    if (strcmp(row->name, "planner") == 0) base.integrator = 0;  // not every planner has others
     SnSettings s = base;
     set(&s, row->name, value);
     if (!row->see) {

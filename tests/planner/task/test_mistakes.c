@@ -124,8 +124,14 @@ static const char *const rows[][2] = {
      "adam_clip, adam_clip_norm, adam_moments, adam_warm_start, adam_knots, adam_interpolation, adam_starts, "
      "ilqg_iterations, ilqg_regularization, ilqg_alphas, lbfgs_iterations, lbfgs_memory, lbfgs_trials, lbfgs_first, "
      "lbfgs_longest, mppi_temperature, mppi_relative, cem_elites, cem_keep, cem_least, hybrid_refined, "
-     "hybrid_gradients, gradient, contact_gradient, tail, shift, patience, max_velocity, cfd, cfd_far, cfd_touch, "
-     "cfd_reach, cfd_midpoint, cfd_power, cfd_softplus, cfd_friction, cfd_smooth; did you mean 'planner'?"},
+     "hybrid_gradients, gradient, contact_gradient, tail, shift, patience, max_velocity, integrator, rtol, atol, "
+     "max_steps, cfd, cfd_far, cfd_touch, cfd_reach, cfd_midpoint, cfd_power, cfd_softplus, cfd_friction, cfd_smooth; "
+     "did you mean 'planner'?"},
+    {AFTER("settings: {integrator: tsit4}"),
+     "tasks/my.yaml:3:24: integrator: 'tsit4' is unknown, allowed is "
+     "step|heun|midpoint|ralston|bosh3|tsit5|dopri5|dopri8; did you mean 'tsit5'?"},
+    {AFTER("settings: {integrator: tsit5, rtol: 0}"),
+     "tasks/my.yaml:3:37: rtol: 0 is out of bounds, allowed is 1e-15 to 1"},
     {AFTER("settings: {planner: adams}"),
      "tasks/my.yaml:3:21: planner: 'adams' is unknown, allowed is sampling|adam|ilqg|lbfgs|mppi|cem|hybrid; did "
      "you mean 'adam'?"},
