@@ -51,7 +51,8 @@ static SnCode load_gradient(SnPlanner *p, SnError *err) {
   SnBackend *b = g->backend = p->device.backend;
   if (!sn_backend_has(b, SN_BACKEND_GRADIENTS))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no gradients", sn_backend_name(b));
-  if (!(g->device = sn_planner_load_on(p, b, p->pending.cost, g->steps, err))) return err ? err->code : SN_ERR_MEMORY;
+  if (!(g->device = sn_backend_load_as(b, p->m, p->pending.cost, g->steps, &p->def.settings, err)))
+    return err ? err->code : SN_ERR_MEMORY;
   return sn_backend_reserve_gradients(b, g->device, 1, err);
 }
 

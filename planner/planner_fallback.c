@@ -5,22 +5,8 @@
 
 #include "planner/planner_private.h"
 
-SnBackendModel *sn_planner_load_on(const SnPlanner *p, SnBackend *b, const SnCost *cost, int max_step, SnError *err) {
-  SnHorizonSettings chosen;
-  const bool choose = sn_chosen_settings(&p->def.settings, &chosen);
-  if (choose && !sn_backend_has(b, SN_BACKEND_CHOOSE)) {
-    sn_fail(err, SN_ERR_UNSUPPORTED, "integrator: the backend '%s' makes no steps of chosen sizes, 'cpu' does",
-            sn_backend_name(b));
-    return NULL;
-  }
-  SnBackendModel *device = sn_backend_load(b, p->m, cost, max_step, err);
-  if (!device || !choose || sn_backend_choose(b, device, &chosen, err) == SN_OK) return device;
-  sn_backend_unload(b, device);
-  return NULL;
-}
-
 static SnCode load(SnPlanner *p, SnBackend *b, SnError *err) {
-  SnBackendModel *device = sn_planner_load_on(p, b, p->in_force.cost, p->horizon, err);
+  SnBackendModel *device = sn_backend_load_as(b, p->m, p->in_force.cost, p->horizon, &p->def.settings, err);
   if (!device) return err->code;
   p->device.backend = b;
   p->device.model = device;

@@ -303,9 +303,6 @@ static inline sn_real *sn_planner_best(SnPlanner *p) {
 // Returns how many numbers those are.
 static inline size_t sn_planner_rows(const SnPlanner *p) { return (size_t)p->grid.steps * (size_t)p->m->nu; }
 
-// planner_fallback.c: loads model and a cost of the planner on a backend, which moves by chosen steps where the
-// settings of the planner say so. Returns NULL and sets err on failure.
-SnBackendModel *sn_planner_load_on(const SnPlanner *p, SnBackend *b, const SnCost *cost, int max_step, SnError *err);
 // planner_fallback.c: loads the planner on its backend, or on the fallback where that is lost.
 SnCode sn_planner_load(SnPlanner *p, SnError *err);
 // planner_fallback.c: looks whether the device is lost. Then plan and evaluation in progress go on at the fallback.

@@ -49,7 +49,7 @@ SnCode bench_multistart_open(BenchMultistart *x, const BenchTask *task, SnBacken
   SnCode code = make_arrays(x, err);
   if (code == SN_OK) code = first_controls(x, number, err);
   if (code != SN_OK) return code;
-  if (!(x->device = sn_backend_load(backend, task->m, task->cost, task->steps, err))) return err->code;
+  if (!(x->device = sn_backend_load_as(backend, task->m, task->cost, task->steps, s, err))) return err->code;
   if ((code = sn_backend_reserve_multistart(backend, x->device, starts, err)) != SN_OK) return code;
   sn_task_initial_plan(task->task, task->m, 0, x->initial);
   x->job = (SnMultistartJob){

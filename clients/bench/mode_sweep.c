@@ -13,6 +13,7 @@
 #include "clients/bench/bench_task.h"
 #include "physics/step/step.h"
 #include "planner/rollout/cfd.h"
+#include "planner/rollout/chosen_step.h"
 #include "planner/rollout/gradient.h"
 
 enum { EXIT_MEASURED = 0, EXIT_ERROR = 3 };
@@ -58,6 +59,9 @@ static SnCode open_sweep(Sweep *s, SnError *err) {
   if (!(s->pair = sn_cfd_pairs(s->t.task, m, err))) return err->code;
   if (!(s->pool = sn_pool_create(1, err))) return err->code;
   if (!(s->work = sn_gradient_create(m, s->t.cost, s->t.steps, 1, SN_GRADIENT_KEEP, s->pool, err))) return err->code;
+  SnHorizonSettings chosen;
+  if (sn_chosen_settings(&s->t.task->settings, &chosen)) code = sn_gradient_choose(s->work, &chosen, err);
+  if (code != SN_OK) return code;
   s->memory = aligned_alloc(64, (sn_world_size(m) + 63) / 64 * 64);
   s->ctrl_bar = calloc((size_t)s->t.steps * (size_t)m->nu + 1, sizeof *s->ctrl_bar);
   s->qvel_bar = calloc((size_t)m->nv + 1, sizeof *s->qvel_bar);

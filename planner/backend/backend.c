@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "planner/backend/backend_private.h"
+#include "planner/rollout/chosen_step.h"
 
 // Those in libraries of their own. The first `LISTED` are for users, the others for checks.
 enum { LISTED = 1 };
@@ -102,6 +103,21 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
 SnCode sn_backend_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err) {
   if (b->choose) return b->choose(b, x, settings, err);
   return sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' makes no chosen steps", b->name);
+}
+
+SnBackendModel *sn_backend_load_as(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step,
+                                   const SnSettings *settings, SnError *err) {
+  SnHorizonSettings chosen;
+  const bool choose = sn_chosen_settings(settings, &chosen);
+  if (choose && !b->choose) {
+    sn_fail(err, SN_ERR_UNSUPPORTED, "integrator: the backend '%s' makes no steps of chosen sizes, 'cpu' does",
+            b->name);
+    return NULL;
+  }
+  SnBackendModel *x = sn_backend_load(b, m, cost, max_step, err);
+  if (!x || !choose || sn_backend_choose(b, x, &chosen, err) == SN_OK) return x;
+  b->unload(b, x);
+  return NULL;
 }
 
 void sn_backend_unload(SnBackend *b, SnBackendModel *x) { b->unload(b, x); }

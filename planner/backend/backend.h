@@ -125,6 +125,11 @@ void sn_backend_unload(SnBackend *b, SnBackendModel *x);
 // before anything is reserved. Returns SN_ERR_UNSUPPORTED where the backend makes none, SN_ERR_MEMORY.
 SnCode sn_backend_choose(SnBackend *b, SnBackendModel *x, const SnHorizonSettings *settings, SnError *err);
 
+// Loads as sn_backend_load, and makes it move as the setting `integrator` says. err names the setting where the backend
+// cannot.
+SnBackendModel *sn_backend_load_as(SnBackend *b, const SnModel *m, const SnCost *cost, int max_step,
+                                   const SnSettings *settings, SnError *err);
+
 // Says that weights or targets of the cost have changed. Call it before the work that shall see them, and not while
 // work is under way. A device may lack memory for the change. Then nothing is computed until a later call, or the begin
 // of later work, which tries again, finds some.

@@ -450,6 +450,60 @@ static void test_no_improvement(void **state) {
   sn_test_done(opened);
 }
 
+// A session whose rollouts move by chosen steps: its settings come back, plans get better, what it cannot be is
+// refused.
+static void test_integrator(void **state) {
+  (void)state;
+  Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
+  planner.has_planner_case = SINEW__V1__PLANNER_SETTINGS__HAS_PLANNER_PLANNER;
+  planner.planner = "adam";
+  planner.has_adam_iterations_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_ITERATIONS_ADAM_ITERATIONS;
+  planner.adam_iterations = 3;
+  planner.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
+  planner.horizon = 16;
+  planner.has_integrator_case = SINEW__V1__PLANNER_SETTINGS__HAS_INTEGRATOR_INTEGRATOR;
+  planner.integrator = "bosh3";
+  planner.has_rtol_case = SINEW__V1__PLANNER_SETTINGS__HAS_RTOL_RTOL;
+  planner.rtol = 1e-3;
+  planner.has_atol_case = SINEW__V1__PLANNER_SETTINGS__HAS_ATOL_ATOL;
+  planner.atol = 1e-4;
+  planner.has_max_steps_case = SINEW__V1__PLANNER_SETTINGS__HAS_MAX_STEPS_MAX_STEPS;
+  planner.max_steps = 5000;
+  Sinew__V1__Reply *opened;
+  const uint64_t session = sn_test_open_by(&client, "arm_reach", 0, &planner, &opened);
+  const Sinew__V1__PlannerSettings *in_force = opened->open->config->planner;
+  assert_string_equal(in_force->integrator, "bosh3");
+  assert_true(in_force->rtol == 1e-3 && in_force->atol == 1e-4 && in_force->max_steps == 5000);
+  Sinew__V1__Reply *r = sn_test_plan(&client, session, opened->open->initial, 30);
+  assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__OK);
+  assert_true(r->plan->cost_after < r->plan->cost_before);
+  sn_test_done(r);
+  sn_test_done(opened);
+  Sinew__V1__OpenRequest in = SINEW__V1__OPEN_REQUEST__INIT;
+  in.task = "arm_reach";
+  in.planner = &planner;
+  planner.planner = "ilqg";
+  sn_test_expect_error(sn_test_request(&client, SN_TEST_MESSAGE(open, OPEN, &in)), SINEW__V1__ERROR__CODE__UNSUPPORTED,
+                       "integrator: 'bosh3'");
+  planner.planner = "adam";
+  planner.integrator = "bosh4";
+  sn_test_expect_error(sn_test_request(&client, SN_TEST_MESSAGE(open, OPEN, &in)), SINEW__V1__ERROR__CODE__INVALID,
+                       "did you mean 'bosh3'?");
+}
+
+// While a session lives its integrator stays.
+static void test_integrator_is_fixed(void **state) {
+  (void)state;
+  Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__SetConfigRequest set = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  set.session = sn_test_open(&client, "arm_reach", 0, NULL);
+  set.planner = &planner;
+  planner.has_integrator_case = SINEW__V1__PLANNER_SETTINGS__HAS_INTEGRATOR_INTEGRATOR;
+  planner.integrator = "tsit5";
+  sn_test_expect_error(sn_test_request(&client, SN_TEST_MESSAGE(set_config, SET_CONFIG, &set)),
+                       SINEW__V1__ERROR__CODE__STATE, "integrator: cannot change while the planner runs");
+}
+
 static void test_statistics_and_health(void **state) {
   (void)state;
   Sinew__V1__StatisticsRequest statistics = SINEW__V1__STATISTICS_REQUEST__INIT;
@@ -513,6 +567,8 @@ int main(void) {
       cmocka_unit_test(test_reproducible),
       cmocka_unit_test(test_reset_and_close),
       cmocka_unit_test(test_no_improvement),
+      cmocka_unit_test(test_integrator),
+      cmocka_unit_test(test_integrator_is_fixed),
       cmocka_unit_test(test_statistics_and_health),
       cmocka_unit_test(test_telemetry),
   };

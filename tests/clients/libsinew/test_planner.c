@@ -147,6 +147,7 @@ static void test_plans_are_the_planners(void **state) {
   check_same_plans((const char *const[]){"planner=sampling", "candidates=8", NULL});
   check_same_plans((const char *const[]){"planner=adam", "adam_iterations=3", "cfd=cfd", NULL});
   check_same_plans((const char *const[]){"planner=sampling", "candidates=1", "patience=2", NULL});
+  check_same_plans((const char *const[]){"planner=adam", "adam_iterations=2", "integrator=tsit5", "rtol=1e-4", NULL});
 }
 
 // Plans that get no better say for how long, and a cost without a slope that it has none.
