@@ -36,6 +36,12 @@ void sn_metrics_iterations(SnMetrics *metrics, int iterations) {
   pthread_mutex_unlock(&metrics->mutex);
 }
 
+void sn_metrics_served(SnMetrics *metrics, double seconds) {
+  pthread_mutex_lock(&metrics->mutex);
+  metrics->served += seconds;
+  pthread_mutex_unlock(&metrics->mutex);
+}
+
 void sn_metrics_streamed(SnMetrics *metrics) {
   pthread_mutex_lock(&metrics->mutex);
   metrics->sent++;
@@ -80,6 +86,7 @@ SnMetricsView sn_metrics_view(SnMetrics *metrics) {
                         .best_cost = metrics->best_cost,
                         .unimproved = metrics->unimproved,
                         .stuck = metrics->stuck,
+                        .served = metrics->served,
                         .p50 = (double)NAN,
                         .p99 = (double)NAN,
                         .planned = metrics->planned};

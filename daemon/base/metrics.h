@@ -13,6 +13,7 @@ typedef struct SnMetrics {
   uint64_t plans, misses, replaced;
   uint64_t iterations;                // made for all plans
   uint64_t sent;                      // plans sent in continuous mode
+  double served;                      // time of the planner thread [s]
   uint64_t overflows;                 // plans whose rollouts had no room for all contacts or rows
   double cost, gradient_norm;         // the latest plan's
   int unimproved;                     // plans in a row, up to it, whose cost did not fall
@@ -28,6 +29,7 @@ typedef struct SnMetricsView {
   double cost, gradient_norm, best_cost;
   int unimproved;
   bool stuck;
+  double served;
   double p50, p99;  // NaN before the first plan
   double planned;
 } SnMetricsView;
@@ -49,6 +51,9 @@ void sn_metrics_answered(SnMetrics *metrics, double latency, int missed);
 
 // Counts a plan that was sent in continuous mode.
 void sn_metrics_streamed(SnMetrics *metrics);
+
+// Adds time of the planner thread.
+void sn_metrics_served(SnMetrics *metrics, double seconds);
 
 // Forgets the best cost: costs before do not compare with those to come.
 void sn_metrics_reset_best(SnMetrics *metrics);

@@ -69,7 +69,10 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
   session->evaluations = NULL;
   sn_serve_snapshots(s, session);
   sn_record_close(s, session);
-  sn_session_free(session, s->models);
+  if (session->on_device)
+    sn_session_free(session, s->models);
+  else
+    sn_reaper_session(&s->reaper, session);
 }
 
 static void free_leaving(SnScheduler *s) {
@@ -152,25 +155,52 @@ static double plan_urgency(const SnScheduler *s, const SnSession *p) {
   return s->now < overdue ? INFINITY : fmax(overdue, s->background);
 }
 
-static double evaluation_due(const SnSession *p) { return p->evaluations ? p->evaluations->due : INFINITY; }
-
 static double evaluation_urgency(const SnScheduler *s, const SnSession *p) {
-  return fmax(evaluation_due(p), s->background);
+  return p->evaluations ? fmax(p->evaluations->due, s->background) : INFINITY;
 }
 
-// The longest overdue evaluation first; plans without a deadline take turns.
-static bool comes_before(const SnScheduler *s, const SnSession *a, const SnSession *b) {
-  double x = fmin(plan_urgency(s, a), evaluation_urgency(s, a)), y = fmin(plan_urgency(s, b), evaluation_urgency(s, b));
-  if (x != y) return x < y;
-  double first = evaluation_due(a), second = evaluation_due(b);
-  return first < second || (first == second && a->served < b->served);
+static bool has_deadline(const SnScheduler *s, const SnSession *p) {
+  return sn_serve_has_plan(p) && isfinite(plan_due(s, p));
 }
 
-static SnSession *choose(const SnScheduler *s) {
-  SnSession *best = NULL;
-  for (SnSession *p = s->sessions; p; p = p->next)
-    if ((sn_serve_has_plan(p) || p->evaluations) && (!best || comes_before(s, p, best))) best = p;
-  return best;
+// Background work is what has no deadline of its own: an evaluation, or a plan.
+static bool has_background(const SnScheduler *s, const SnSession *p) {
+  return p->evaluations || (sn_serve_has_plan(p) && !has_deadline(s, p));
+}
+
+static double background_urgency(const SnScheduler *s, const SnSession *p) {
+  return fmin(has_deadline(s, p) ? INFINITY : plan_urgency(s, p), evaluation_urgency(s, p));
+}
+
+// Opens the account of work that has come: who had nothing to do has no credit for it.
+static void update_account(const SnScheduler *s, SnSession *p) {
+  const bool before = p->has_background;
+  p->has_background = has_background(s, p);
+  if (p->has_background && !before) p->account = fmax(p->account, s->account);
+}
+
+// Whose turn it is, and for what.
+typedef struct Turn {
+  SnSession *session;  // NULL: there is nothing to do
+  bool background;
+} Turn;
+
+// The nearest deadline, unless background work is overdue. Of that it is the turn of the session that was served least.
+static Turn choose(const SnScheduler *s) {
+  SnSession *nearest = NULL, *least = NULL;
+  double deadline = INFINITY, overdue = INFINITY;
+  for (SnSession *p = s->sessions; p; p = p->next) {
+    update_account(s, p);
+    if (has_deadline(s, p) && (!nearest || plan_urgency(s, p) < deadline)) {
+      nearest = p;
+      deadline = plan_urgency(s, p);
+    }
+    if (!p->has_background) continue;
+    overdue = fmin(overdue, background_urgency(s, p));
+    if (!least || p->account < least->account) least = p;
+  }
+  const bool background = least && (!nearest || overdue < deadline);
+  return (Turn){background ? least : nearest, background};
 }
 
 // A device takes plans of sessions on one model along in the launch that one of them waits for. So plans that have a
@@ -203,17 +233,19 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
     sn_serve_finish(s, p);
 }
 
-static void work(SnScheduler *s, SnSession *p) {
-  bool plans = sn_serve_has_plan(p);
-  bool evaluates = p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p));
-  bool background = evaluates || isinf(plan_due(s, p));
-  if (evaluates)
+static void work(SnScheduler *s, Turn turn) {
+  SnSession *p = turn.session;
+  const bool plans = sn_serve_has_plan(p) && !has_deadline(s, p);
+  if (turn.background) s->account = p->account;
+  if (turn.background && p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p)))
     sn_serve_evaluation(s, p, s->now + s->config->slice);
   else
     plan_slice(s, p);
-  double after = sn_clock_now();
-  if (background)
-    s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);
+  const double after = sn_clock_now();
+  sn_metrics_served(&p->metrics, after - s->now);
+  if (!turn.background) return;
+  p->account += after - s->now;
+  s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);
 }
 
 // Other threads wait for the device.
@@ -223,14 +255,14 @@ static void wake(void *context) {
 }
 
 static void serve(SnScheduler *s) {
-  SnSession *turn = NULL;
+  Turn turn = {0};
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
     atomic_store(&s->alive, now);
     sn_backends_update(&s->backends);
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
-    SnJob *job = sn_queue_pop(&s->commands, turn ? 0 : now + HEARTBEAT);
+    SnJob *job = sn_queue_pop(&s->commands, turn.session ? 0 : now + HEARTBEAT);
     take_over(s);  // one wake-up may stand for the opening of a session and for its first state
     fetch_states(s);
     for (; job; job = sn_queue_pop(&s->commands, 0)) run_command(s, job);
@@ -238,7 +270,7 @@ static void serve(SnScheduler *s) {
     update_streams(s);
     s->now = sn_clock_now();
     turn = choose(s);
-    if (turn) work(s, turn);
+    if (turn.session) work(s, turn);
   }
 }
 
@@ -276,7 +308,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   s->models = def->models;
   s->metrics = def->metrics;
   s->arriving = s->sessions = NULL;
-  s->background = 0;
+  s->background = s->account = 0;
   s->slices = s->answers = (SnLateness){.n = 0};
   atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
@@ -284,6 +316,8 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   pthread_mutex_init(&s->mutex, NULL);
   if (!sn_queue_init(&s->commands, s->config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
 
+  const SnCode code = sn_reaper_start(&s->reaper, s->models, err);
+  if (code != SN_OK) return code;
   sem_init(&s->opened, 0, 0);
   if (pthread_create(&s->thread, NULL, scheduler_main, s) != 0)
     return sn_fail(err, SN_ERR_LIMIT, "cannot start the planner thread");
@@ -330,4 +364,5 @@ void sn_scheduler_stop(SnScheduler *s) {
     sn_queue_free(&s->commands);
   }
   s->running = false;
+  sn_reaper_stop(&s->reaper);
 }

@@ -18,15 +18,18 @@ static void add_version(SnSession *session, SnVersion *version, uint64_t reverte
 }
 
 // Puts the planner that the loader has made in the place of the old one.
-static void replace_planner(SnSession *session, SnJob *job, uint64_t seed) {
-  sn_planner_free(session->planner);
+static void replace_planner(SnScheduler *s, SnSession *session, SnJob *job, uint64_t seed) {
+  if (session->on_device)
+    sn_planner_free(session->planner);
+  else
+    sn_reaper_planner(&s->reaper, session->planner);
   session->planner = job->planner;
   session->seed = seed;
   job->planner = NULL;
 }
 
 // A planner that was restored has its settings; they become a version of this session.
-static SnCode restore(SnSession *session, SnJob *job, SnError *err) {
+static SnCode restore(SnScheduler *s, SnSession *session, SnJob *job, SnError *err) {
   const Sinew__V1__Snapshot *from = job->request->reset->snapshot;
   SnSessionSettings own = session->settings;
   SnCode code = sn_read_session_settings(from->session, job->planner, &own, err);
@@ -35,19 +38,19 @@ static SnCode restore(SnSession *session, SnJob *job, SnError *err) {
     sn_planner_free(job->planner);
     return code == SN_OK ? sn_fail(err, SN_ERR_MEMORY, "out of memory") : code;
   }
-  replace_planner(session, job, from->seed);
+  replace_planner(s, session, job, from->seed);
   session->settings = own;
   add_version(session, version, 0);
   session->audience.out_of_order = true;
   return SN_OK;
 }
 
-static SnCode reset(SnSession *session, SnJob *job, SnError *err) {
+static SnCode reset(SnScheduler *s, SnSession *session, SnJob *job, SnError *err) {
   sn_serve_drop_evaluation(session);
   if (!job->planner) return sn_planner_reset(session->planner, session->seed, err);
-  if (job->request->reset->snapshot) return restore(session, job, err);
+  if (job->request->reset->snapshot) return restore(s, session, job, err);
   sn_planner_take_over(job->planner, session->planner);
-  replace_planner(session, job, job->request->reset->seed);
+  replace_planner(s, session, job, job->request->reset->seed);
   return SN_OK;
 }
 
@@ -152,7 +155,7 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_RESET:
       if (session->active) sn_serve_finish(s, session);
-      code = reset(session, job, &err);
+      code = reset(s, session, job, &err);
       sn_metrics_reset_best(&session->metrics);
       initial.initial =
           sn_pack_state(&scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));

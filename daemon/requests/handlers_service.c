@@ -113,6 +113,7 @@ static void pack_session(SnSession *session, SnDeviceView *device, Sinew__V1__Se
   out->overflows = view.overflows;
   out->unimproved = (uint32_t)view.unimproved;
   out->stuck = view.stuck;
+  out->served = view.served;
 }
 
 // Where the sessions of the whole daemon plan.

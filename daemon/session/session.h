@@ -155,6 +155,8 @@ struct SnSession {
   double active_due;                      // when it must be answered; in a stream, for the first time
   double began;                           // when work on it began
   double served;                          // planning time that it has had [s]
+  double account;                         // time that work without deadlines was served, and what idling cost [s]
+  bool has_background;                    // it had such work when the thread last chose
   SnJob *snapshots;                       // requests for one, which wait for the end of a plan
   SnJob *evaluations, **last_evaluation;  // to be made; the first one may be under way
   SnEvaluationWork *evaluating;           // work on the first one, or NULL

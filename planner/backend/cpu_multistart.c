@@ -16,7 +16,9 @@ struct SnCpuMultistart {
   SnMultistart multistart;   // of the job under way
   SnGradientBatch batch;
   bool begun;      // a job is under way
-  bool under_way;  // an iteration of it is
+  bool under_way;  // an iteration of it is:
+  int prepared;    // starts whose controls are made
+  int evaluated;   // starts whose value and gradient are taken
   SnLaneShared shared;
   SnLane lane;
 };
@@ -136,40 +138,74 @@ static void copy_moments(const SnCpuMultistart *h, SnAdamMoments *to, const SnAd
   to->power2 = from->power2;
 }
 
+static bool is_late(const SnClock *clock, double until) {
+  return until < (double)INFINITY && clock->now(clock->context) >= until;
+}
+
 static void begin_iteration(SnCpuMultistart *h, const SnMultistartJob *job) {
-  const bool init = job->init && job->done == 0;
   copy_moments(h, &h->before, &h->start[0].moments);
-  for (int i = 0; init && i < job->starts; ++i)
-    sn_multistart_init(h->m, &h->lane, &h->multistart, i, &h->start[i], h->scratch);
-  for (int i = 0; i < job->count; ++i) {
-    SnMultistartStart *s = &h->start[i];
-    if (!init) sn_multistart_step(h->m, &h->lane, &h->multistart, s);
-    sn_multistart_controls(h->m, &h->lane, &h->multistart, s);
-    h->item[i] = (SnGradient){.state = job->state,
-                              .ctrl = s->ctrl,
-                              .target = job->target,
-                              .nstep = job->nstep,
-                              .max_velocity = job->max_velocity,
-                              .continues = !init,
-                              .status = SN_GRADIENT_PENDING,
-                              .term = h->term + (size_t)i * (size_t)h->cost->nterm,
-                              .ctrl_bar = s->ctrl_bar};
-  }
+  for (int i = 0; i < job->count; ++i) h->item[i].status = SN_GRADIENT_PENDING;
   h->batch = (SnGradientBatch){.settings = job->settings, .item = h->item, .count = job->count};
+  h->prepared = h->evaluated = 0;
   h->under_way = true;
 }
 
-// The iteration's first `used` starts are evaluated, and the best of them selected.
-static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job, int used) {
+// Makes the controls of start i, and what is asked of it.
+static void prepare_start(SnCpuMultistart *h, const SnMultistartJob *job, int i) {
+  const bool init = job->init && job->done == 0;
+  SnMultistartStart *s = &h->start[i];
+  if (init) sn_multistart_init(h->m, &h->lane, &h->multistart, i, s, h->scratch);
+  if (i >= job->count) return;
+  if (!init) sn_multistart_step(h->m, &h->lane, &h->multistart, s);
+  sn_multistart_controls(h->m, &h->lane, &h->multistart, s);
+  h->item[i] = (SnGradient){.state = job->state,
+                            .ctrl = s->ctrl,
+                            .target = job->target,
+                            .nstep = job->nstep,
+                            .max_velocity = job->max_velocity,
+                            .continues = !init,
+                            .status = SN_GRADIENT_PENDING,
+                            .term = h->term + (size_t)i * (size_t)h->cost->nterm,
+                            .ctrl_bar = s->ctrl_bar};
+}
+
+// Prepares starts, one at least, until `until`; those that take no part too where the job begins anew. False when there
+// are more.
+static bool prepare(SnCpuMultistart *h, const SnMultistartJob *job, const SnClock *clock, double until) {
+  const int n = job->init && job->done == 0 ? job->starts : job->count;
+  while (h->prepared < n) {
+    prepare_start(h, job, h->prepared++);
+    if (is_late(clock, until)) return false;
+  }
+  return true;
+}
+
+// Takes value and gradient of start i, which are done.
+static void evaluate_start(SnCpuMultistart *h, SnMultistartJob *job, int i) {
+  const SnGradient *g = &h->item[i];
+  for (int k = 0; k < h->cost->nterm; ++k) h->start[i].term[k] = (sn_real)g->term[k];
+  sn_multistart_evaluate(h->m, &h->lane, &h->multistart, &h->start[i], (int)g->status, (sn_real)g->cost);
+  job->warn |= g->warn;
+}
+
+static bool may_evaluate(const SnCpuMultistart *h) {
+  return h->evaluated < h->batch.count && h->item[h->evaluated].status != SN_GRADIENT_PENDING;
+}
+
+// Takes starts that are done, in their order, one at least, until `until`. False when it is reached.
+static bool evaluate(SnCpuMultistart *h, SnMultistartJob *job, const SnClock *clock, double until) {
+  while (may_evaluate(h)) {
+    evaluate_start(h, job, h->evaluated++);
+    if (is_late(clock, until)) return false;
+  }
+  return true;
+}
+
+// The starts that were evaluated count, and the best of them is selected.
+static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job) {
   const int nterm = h->cost->nterm;
   const bool first = !h->multistart.measured;
-  for (int i = 0; i < used; ++i) {
-    const SnGradient *g = &h->item[i];
-    for (int k = 0; k < nterm; ++k) h->start[i].term[k] = (sn_real)g->term[k];
-    sn_multistart_evaluate(h->m, &h->lane, &h->multistart, &h->start[i], (int)g->status, (sn_real)g->cost);
-    job->warn |= g->warn;
-  }
-  sn_multistart_select_best(h->m, h->cost->nterm, &h->lane, &h->multistart, h->start, used);
+  sn_multistart_select_best(h->m, h->cost->nterm, &h->lane, &h->multistart, h->start, h->evaluated);
   sn_multistart_advance(h->m, &h->lane, &h->multistart, h->start);
   if (first) job->cost_before = (double)h->multistart.cost_before;
   job->best_cost = (double)h->multistart.best_cost;
@@ -177,7 +213,7 @@ static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job, int used) {
   job->best_start = h->multistart.best_start;
   for (int k = 0; k < nterm; ++k) job->best_term[k] = (double)h->best_term[k];
   job->measured = true;
-  job->used = used;
+  job->used = h->evaluated;
   ++job->done;
   h->under_way = false;
 }
@@ -187,17 +223,22 @@ bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradie
   if (!h->begun) begin_job(h, job);
   while (job->done < job->iterations) {
     if (!h->under_way) begin_iteration(h, job);
-    if (!gradients(context, &h->batch, clock, until)) return false;
-    end_iteration(h, job, job->count);
+    if (!prepare(h, job, clock, until)) return false;
+    while (h->evaluated < job->count) {
+      if (!may_evaluate(h) && !gradients(context, &h->batch, clock, until)) return false;
+      if (!evaluate(h, job, clock, until) && h->evaluated < job->count) return false;
+    }
+    end_iteration(h, job);
   }
   return true;
 }
 
 void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job) {
-  int used = 0;
   if (!h->begun) job->done = job->used = 0;
-  while (h->under_way && used < h->batch.count && h->item[used].status != SN_GRADIENT_PENDING) ++used;
-  if (used > 0) end_iteration(h, job, used);
+  if (h->under_way) {
+    while (may_evaluate(h)) evaluate_start(h, job, h->evaluated++);
+    if (h->evaluated > 0) end_iteration(h, job);
+  }
   sn_cpu_multistart_abandon(h);
 }
 

@@ -417,12 +417,16 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     for (int i = 0; i < g->nthread; ++i) g->thread[i].item = NULL;
     for (int i = 0; i < g->nslot; ++i) g->idle[i] = i;
     forget_models(g);
-    for (int i = 0; i < batch->count; ++i) begin_item(g, &g->item[i], &batch->item[i]);
+    g->begun = 0;
     g->active = true;
   }
   g->clock = clock;
   g->until = until;
   g->stop = false;
+  while (g->begun < batch->count) {
+    begin_item(g, &g->item[g->begun], &batch->item[g->begun]);
+    if (++g->begun < batch->count && is_late(g)) return false;
+  }
   sn_pool_run(g->pool, gradient_work, g);
   for (int i = 0; i < batch->count; ++i)
     if (g->item[i].phase != SN_PHASE_DONE) return false;

@@ -68,6 +68,7 @@ struct SnGradientWork {
   // the batch
   SnGradientSettings settings;
   int count;
+  int begun;  // items of it that were begun
   bool forward;
   const SnClock *clock;
   double until;
