@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/base/memory.h"
 #include "daemon/daemon.h"
 #include "daemon/models/repository.h"
 #include "daemon/wire/wire.h"
@@ -89,6 +90,9 @@ static SnCode start(SnDaemon *d, SnError *err) {
   sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
   sn_metrics_init(&d->metrics);
+  const double limit = (double)sn_memory_limit(d->config.memory_megabytes), megabyte = 1 << 20;
+  const double all = megabyte * d->config.planners_megabytes;
+  sn_budget_init(&d->budget, megabyte * d->config.planner_megabytes, all > 0 ? all : 0.75 * limit);
   sn_systemd_open(&d->systemd);
   if (!sn_outbox_init(&d->outbox) || !sn_records_init(&d->records, &d->outbox) ||
       !sn_sessions_init(&d->sessions, d->config.sessions) ||
@@ -110,6 +114,7 @@ static void stop(SnDaemon *d) {
   sn_records_free(&d->records);
   sn_outbox_free(&d->outbox);
   sn_metrics_free(&d->metrics);
+  sn_budget_free(&d->budget);
   sn_systemd_close(&d->systemd);
 }
 

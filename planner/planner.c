@@ -131,6 +131,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->result.cost = p->pending.cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->result.cost) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->cfd.pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
+  if ((code = sn_planner_take_own(p, err)) != SN_OK) return code;
   if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.evaluator = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
@@ -180,6 +181,7 @@ void sn_planner_free(SnPlanner *p) {
       p->progress.before,    p->grid.ctrl,        p->grid.target,       p->result.gate_number, p->result.gate_factor};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   sn_model_free(p->m);
+  sn_planner_give_all(p);
   free(p);
 }
 
@@ -276,7 +278,7 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
   if (code == SN_OK) code = sn_planner_grid_check(p, settings, NULL, err);
   if (code == SN_OK) code = check_optimizer(p, settings, err);
   // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
-  if (code == SN_OK && !p->iterations.begun) code = sn_planner_optimizer(settings)->reserve(p, settings, err);
+  if (code == SN_OK && !p->iterations.begun) code = sn_planner_reserve(p, sn_planner_optimizer(settings), settings, err);
   if (code != SN_OK) return code;
   p->pending.settings = *settings;
   p->pending_refused = false;

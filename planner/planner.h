@@ -24,6 +24,7 @@ typedef struct SnPlannerDef {
   uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
   SnClock clock;         // deadlines are read on it
   double settle_until;   // when the body must have settled, on the clock [s]; INFINITY: it has all the time
+  struct SnBudget *budget;  // memory that planners share (planner/base/budget.h); NULL: any. Must outlive the planner
 } SnPlannerDef;
 
 // Returns zeros with the default settings, the monotonic clock, and all the time to settle.
@@ -34,6 +35,10 @@ SnPlannerDef sn_default_planner_def(void);
 SnPlanner *sn_planner_create(const SnPlannerDef *def, SnError *err);
 // Frees a planner; NULL is allowed.
 void sn_planner_free(SnPlanner *p);
+
+// Returns the memory that a planner has taken, as computed for its budget [bytes]. Settings that need more of it are
+// refused with SN_ERR_LIMIT, which says how much is asked for and allowed, before anything is allocated.
+double sn_planner_bytes(const SnPlanner *p);
 
 // Returns the model with the task's overrides (time step!).
 const SnModel *sn_planner_model(const SnPlanner *p);

@@ -40,6 +40,12 @@ SnCode sn_planner_adam_reserve(SnPlanner *p, int starts, SnError *err) {
   return SN_OK;
 }
 
+double sn_planner_adam_bytes(const SnPlanner *p, int starts) {
+  return sn_planner_ctrl_bytes(p, 1) + sn_planner_backend_bytes(p, p->horizon, starts, starts);
+}
+
+static double adam_bytes(const SnPlanner *p, const SnSettings *s) { return sn_planner_adam_bytes(p, s->adam_starts); }
+
 static SnCode adam_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   const SnCode code = adam_check(p, err);
   return code == SN_OK ? sn_planner_adam_reserve(p, s->adam_starts, err) : code;
@@ -119,6 +125,7 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
   const int starts = s->capacity > 0 ? s->capacity : p->pending.settings.adam_starts;
   SnCode code = check_adam(s, err);
   if (code == SN_OK) code = adam_check(p, err);
+  if (code == SN_OK) code = sn_planner_take(p, SN_PLANNER_ADAM, sn_planner_adam_bytes(p, starts), err);
   if (code == SN_OK) code = sn_planner_adam_reserve(p, starts, err);
   if (code != SN_OK) return code;
   SnAdamState *a = p->iterations.adam;
@@ -294,6 +301,7 @@ const SnOptimizer sn_optimizer_adam = {.kind = SN_PLANNER_ADAM,
                                        .announces = SN_BACKEND_MULTISTART_SUBMIT,
                                        .check = adam_check,
                                        .reserve = adam_reserve,
+                                       .bytes = adam_bytes,
                                        .begin = adam_begin,
                                        .submit = sn_planner_adam_submit,
                                        .work = sn_planner_adam_work,

@@ -9,6 +9,8 @@ enum { EVALUATE_MAX_STEPS = 1 << 16 };
 
 static SnCode evaluate_reserve(SnPlanner *p, int rows, SnError *err) {
   if (rows <= p->evaluation.capacity) return SN_OK;
+  const SnCode code = sn_planner_take_evaluation(p, rows - 1, false, err);
+  if (code != SN_OK) return code;
   sn_real *target =
       realloc(p->evaluation.target, sizeof *target * ((size_t)rows * (size_t)p->in_force.cost->ntarget + 1));
   if (!target) return sn_fail(err, SN_ERR_MEMORY, "evaluate: out of memory");
@@ -44,6 +46,7 @@ void sn_planner_evaluate_free(SnPlanner *p) {
   free(g->item.target_bar);
   free(g);
   p->evaluation.gradient = NULL;
+  sn_planner_give_gradient(p);
 }
 
 static SnCode load_gradient(SnPlanner *p, SnError *err) {
@@ -93,7 +96,8 @@ static SnCode gradient_reserve(SnPlanner *p, int steps, SnError *err) {
   if (code != SN_OK) return code;
   if (p->evaluation.gradient && p->evaluation.gradient->steps >= steps) return SN_OK;
   sn_planner_evaluate_free(p);
-  code = make_gradient(p, steps, err);
+  code = sn_planner_take_evaluation(p, steps, true, err);
+  if (code == SN_OK) code = make_gradient(p, steps, err);
   if (code != SN_OK) sn_planner_evaluate_free(p);
   return code;
 }

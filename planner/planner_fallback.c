@@ -31,7 +31,7 @@ static SnCode move(SnPlanner *p, SnError *err) {
   if (!p->def.fallback || from == p->def.fallback) return sn_fail(err, SN_ERR_STATE, "there is no fallback");
   SnCode code = load(p, p->def.fallback, err);
   if (code != SN_OK) return code;
-  if (p->iterations.optimizer) code = p->iterations.optimizer->reserve(p, &p->in_force.settings, err);
+  if (p->iterations.optimizer) code = sn_planner_reserve(p, p->iterations.optimizer, &p->in_force.settings, err);
   if (code != SN_OK) {
     sn_backend_unload(p->device.backend, p->device.model);
     p->device.backend = from;

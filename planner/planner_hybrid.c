@@ -39,6 +39,11 @@ static SnCode create(SnPlanner *p, SnError *err) {
   return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
+static double hybrid_bytes(const SnPlanner *p, const SnSettings *s) {
+  return sn_planner_candidates_bytes(p, s) + sn_planner_adam_bytes(p, s->hybrid_refined + 1) +
+         sn_planner_ctrl_bytes(p, 1);
+}
+
 static SnCode hybrid_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnCode code = hybrid_check(p, err);
   if (code == SN_OK) code = sn_planner_candidates_reserve(p, s, err);
@@ -141,6 +146,7 @@ const SnOptimizer sn_optimizer_hybrid = {.kind = SN_PLANNER_HYBRID,
                                          .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
                                          .check = hybrid_check,
                                          .reserve = hybrid_reserve,
+                                         .bytes = hybrid_bytes,
                                          .begin = hybrid_begin,
                                          .submit = hybrid_submit,
                                          .work = hybrid_work,

@@ -188,6 +188,10 @@ static SnCode ilqg_check(const SnPlanner *p, SnError *err) {
                  sn_backend_name(b));
 }
 
+static double optimizer_bytes(const SnPlanner *p, const SnSettings *s) {
+  return ilqg_bytes(p, s->ilqg_alphas + 1) + sn_planner_backend_bytes(p, p->horizon, 1, 0);
+}
+
 static SnCode ilqg_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnBackend *b = p->device.backend;
   const int count = s->ilqg_alphas + 1;
@@ -471,6 +475,7 @@ const SnOptimizer sn_optimizer_ilqg = {.kind = SN_PLANNER_ILQG,
                                        .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
                                        .check = ilqg_check,
                                        .reserve = ilqg_reserve,
+                                       .bytes = optimizer_bytes,
                                        .begin = ilqg_begin,
                                        .work = ilqg_work,
                                        .end = ilqg_end,

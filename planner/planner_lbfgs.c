@@ -51,6 +51,11 @@ static SnLbfgsState *state_create(const SnPlanner *p, int memory) {
   return NULL;
 }
 
+// Three tables, and those of the rule (optimize/lbfgs.c).
+static double lbfgs_bytes(const SnPlanner *p, const SnSettings *s) {
+  return sn_planner_ctrl_bytes(p, 9 + 2 * s->lbfgs_memory) + sn_planner_backend_bytes(p, p->horizon, 1, 0);
+}
+
 // Memory for more pairs begins anew: a plan under way goes on from its best controls.
 static SnCode lbfgs_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnLbfgsState *old = p->iterations.lbfgs;
@@ -200,6 +205,7 @@ const SnOptimizer sn_optimizer_lbfgs = {.kind = SN_PLANNER_LBFGS,
                                         .least = 2,  // the first one measures the warm start
                                         .check = lbfgs_check,
                                         .reserve = lbfgs_reserve,
+                                        .bytes = lbfgs_bytes,
                                         .begin = lbfgs_begin,
                                         .work = lbfgs_work,
                                         .whole = lbfgs_whole,

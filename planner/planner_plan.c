@@ -97,7 +97,7 @@ static void take_pending(SnPlanner *p) {
 
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
   const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending.settings);
-  const SnCode code = optimizer->reserve(p, &p->pending.settings, err);
+  const SnCode code = sn_planner_reserve(p, optimizer, &p->pending.settings, err);
   if (code != SN_OK) return code;
   p->iterations.optimizer = optimizer;
   take_pending(p);
@@ -125,7 +125,7 @@ static bool take_tuned(SnPlanner *p) {
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
   SnError err = {0};
-  if (!p->pending_refused && p->iterations.optimizer->reserve(p, &p->pending.settings, &err) != SN_OK) refuse(p, &err);
+  if (!p->pending_refused && sn_planner_reserve(p, p->iterations.optimizer, &p->pending.settings, &err) != SN_OK) refuse(p, &err);
   if (!p->pending_refused) {
     take_pending(p);
     p->in_force.version = p->pending.version;

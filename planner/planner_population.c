@@ -58,6 +58,12 @@ static SnCode create(SnPlanner *p, SnError *err) {
   return sn_fail(err, SN_ERR_MEMORY, "planner: out of memory");
 }
 
+static double population_bytes(const SnPlanner *p, const SnSettings *s) {
+  const double knots = 3.0 * sn_multistart_knots(p->horizon) * p->m->nu * (double)sizeof(sn_real);
+  return sn_planner_candidates_bytes(p, s) + sn_planner_ctrl_bytes(p, 2) + knots +
+         s->candidates * (double)sizeof(double);
+}
+
 static SnCode population_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   SnCode code = sn_planner_candidates_reserve(p, s, err);
   if (code == SN_OK && !p->iterations.population) code = create(p, err);
@@ -195,6 +201,7 @@ const SnOptimizer sn_optimizer_mppi = {.kind = SN_PLANNER_MPPI,
                                        .least = 1,
                                        .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
                                        .reserve = population_reserve,
+                                       .bytes = population_bytes,
                                        .begin = population_begin,
                                        .submit = population_submit,
                                        .work = population_work,
@@ -205,6 +212,7 @@ const SnOptimizer sn_optimizer_cem = {.kind = SN_PLANNER_CEM,
                                       .least = 1,
                                       .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
                                       .reserve = population_reserve,
+                                      .bytes = population_bytes,
                                       .begin = population_begin,
                                       .submit = population_submit,
                                       .work = population_work,

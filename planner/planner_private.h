@@ -33,6 +33,8 @@ typedef struct SnOptimizer {
   // Reserves capacity for iterations with these settings; on failure all is as before. Not while iterations are under
   // way.
   SnCode (*reserve)(SnPlanner *p, const SnSettings *s, SnError *err);
+  // Returns the memory that this capacity takes [bytes], the backend's included.
+  double (*bytes)(const SnPlanner *p, const SnSettings *s);
   // Begins iteration p->iterations.next of a plan with p->in_force.settings and at most `most` candidates. Begins those
   // after it, too, that need no look from here: `iterations` at most in all.
   void (*begin)(SnPlanner *p, int most, int iterations);
@@ -230,6 +232,15 @@ typedef struct SnPlannerEvaluation {
   struct SnEvaluateGradient *gradient;  // memory of one; NULL: none was asked for yet
 } SnPlannerEvaluation;
 
+// Parts of a planner's memory, behind those of its optimizers.
+enum { SN_MEMORY_OWN = SN_PLANNER_KINDS, SN_MEMORY_EVALUATION, SN_MEMORY_GRADIENT, SN_MEMORY_PARTS };
+
+// Holds what a planner has taken of its budget [bytes].
+typedef struct SnPlannerMemory {
+  double part[SN_MEMORY_PARTS];  // of an optimizer by its kind
+  double taken;                  // the sum
+} SnPlannerMemory;
+
 // Holds a planner (planner/planner.h).
 struct SnPlanner {
   SnPlannerDef def;
@@ -252,6 +263,7 @@ struct SnPlanner {
   SnIterations iterations;
   SnCandidates candidates;
   SnPlanResult result;
+  SnPlannerMemory memory;
   int unimproved;  // plans in a row whose cost did not fall, up to the latest one that was finished
   SnPlannerEvaluation evaluation;
 };
@@ -303,6 +315,24 @@ static inline sn_real *sn_planner_best(SnPlanner *p) {
 // Returns how many numbers those are.
 static inline size_t sn_planner_rows(const SnPlanner *p) { return (size_t)p->grid.steps * (size_t)p->m->nu; }
 
+// planner_memory.c: return what so many rows of states, or tables of controls over the horizon, take [bytes].
+double sn_planner_row_bytes(const SnPlanner *p, double rows);
+double sn_planner_ctrl_bytes(const SnPlanner *p, double tables);
+// planner_memory.c: returns what the backend takes of the program's memory for so much room [bytes].
+double sn_planner_backend_bytes(const SnPlanner *p, int steps, int gradients, int starts);
+// planner_memory.c: takes what a part of the planner needs in all, before it is allocated. Returns SN_ERR_LIMIT.
+SnCode sn_planner_take(SnPlanner *p, int part, double bytes, SnError *err);
+// planner_memory.c: takes what a planner needs itself of its budget, before it is allocated. Returns SN_ERR_LIMIT.
+SnCode sn_planner_take_own(SnPlanner *p, SnError *err);
+// planner_memory.c: takes what the capacity of an optimizer needs of the budget, and reserves it. On failure all is as
+// before.
+SnCode sn_planner_reserve(SnPlanner *p, const SnOptimizer *optimizer, const SnSettings *s, SnError *err);
+// planner_memory.c: takes what an evaluation of so many steps needs, and its gradient; gives that of gradients, and all
+// that the planner has taken, back.
+SnCode sn_planner_take_evaluation(SnPlanner *p, int steps, bool gradient, SnError *err);
+void sn_planner_give_gradient(SnPlanner *p);
+void sn_planner_give_all(SnPlanner *p);
+
 // planner_fallback.c: loads the planner on its backend, or on the fallback where that is lost.
 SnCode sn_planner_load(SnPlanner *p, SnError *err);
 // planner_fallback.c: looks whether the device is lost. Then plan and evaluation in progress go on at the fallback.
@@ -325,6 +355,9 @@ SnCode sn_planner_check_gradients(const SnPlanner *p, const char *planner, SnBac
 
 // planner_sampling.c: what planners by sampling share.
 
+// Return the memory of the candidates of such settings, and of Adam from so many starts [bytes].
+double sn_planner_candidates_bytes(const SnPlanner *p, const SnSettings *s);
+double sn_planner_adam_bytes(const SnPlanner *p, int starts);
 // Reserves capacity for the candidates of such settings.
 SnCode sn_planner_candidates_reserve(SnPlanner *p, const SnSettings *s, SnError *err);
 // Begins an iteration: candidates around `base` (horizon, nu), at most `most`. Cost and terms (nterm) of the base are

@@ -36,6 +36,11 @@ static SnCode candidates_reserve(SnPlanner *p, int n, SnError *err) {
   return SN_OK;
 }
 
+double sn_planner_candidates_bytes(const SnPlanner *p, const SnSettings *s) {
+  const double each = (1 + p->in_force.cost->nterm) * (double)sizeof(double) + 2 * (double)sizeof(int) + 1;
+  return s->candidates * each;
+}
+
 SnCode sn_planner_candidates_reserve(SnPlanner *p, const SnSettings *s, SnError *err) {
   const SnCode code = sn_backend_reserve_rollouts(p->device.backend, p->device.model, s->candidates, err);
   return code == SN_OK ? candidates_reserve(p, s->candidates, err) : code;
@@ -153,6 +158,7 @@ const SnOptimizer sn_optimizer_sampling = {.kind = SN_PLANNER_SAMPLING,
                                            .least = 1,
                                            .announces = SN_BACKEND_ROLLOUTS_SUBMIT,
                                            .reserve = sn_planner_candidates_reserve,
+                                           .bytes = sn_planner_candidates_bytes,
                                            .begin = sampling_begin,
                                            .submit = sn_planner_candidates_submit,
                                            .work = sn_planner_candidates_work,

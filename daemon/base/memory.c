@@ -11,3 +11,8 @@ uint64_t sn_resident_memory(void) {
   fclose(f);
   return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
+
+uint64_t sn_memory_limit(int megabytes) {
+  if (megabytes > 0) return (uint64_t)megabytes << 20;
+  return (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+}

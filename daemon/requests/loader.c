@@ -141,6 +141,7 @@ static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, uint64_t 
   def.clock = sn_clock_monotonic();
   def.settings = session->opened_with;
   def.seed = seed;
+  def.budget = &d->budget;
   return def;
 }
 
@@ -257,9 +258,9 @@ static void open_session(SnDaemon *d, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
   reply.open = &out;
-  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu%s",
+  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu, %.1f MB%s",
                (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)session->seed,
-               in->snapshot ? ", from a snapshot" : "");
+               sn_planner_bytes(session->planner) / (1 << 20), in->snapshot ? ", from a snapshot" : "");
 
   // The session is known to the event loop before its client can send the next request; from then on others own it.
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);

@@ -7,6 +7,7 @@
 #include "daemon/planning/planning.h"
 #include "daemon/session/pack.h"
 #include "daemon/wire/records.h"
+#include "planner/base/budget.h"
 #include "proto/validate.h"
 
 enum { SN_LOADER_THREADS = 16 };
@@ -33,6 +34,7 @@ typedef struct SnDaemon {
   SnScheduler scheduler;
   SnLoader loader;
   SnMetrics metrics;
+  SnBudget budget;  // memory of planners
 
   // The event loop's.
   SnWireArena arena;

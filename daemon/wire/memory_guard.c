@@ -1,7 +1,6 @@
 #include "daemon/wire/memory_guard_private.h"
 
 #include <malloc.h>
-#include <unistd.h>
 
 #include "daemon/base/memory.h"
 
@@ -14,8 +13,7 @@
 enum { GROWTH = 32 << 20, INTERVAL_MS = 50, SHORT_INTERVAL_MS = 10 };
 
 void sn_memory_guard_init(SnMemoryGuard *g, const SnConfig *config) {
-  *g = (SnMemoryGuard){.limit = (uint64_t)config->memory_megabytes << 20};
-  if (g->limit == 0) g->limit = (uint64_t)sysconf(_SC_PHYS_PAGES) / 2 * (uint64_t)sysconf(_SC_PAGESIZE);
+  *g = (SnMemoryGuard){.limit = sn_memory_limit(config->memory_megabytes)};
 }
 
 static unsigned long long megabytes(uint64_t bytes) { return (unsigned long long)(bytes >> 20); }

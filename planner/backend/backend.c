@@ -162,6 +162,10 @@ bool sn_backend_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization
   return b->linearize && b->linearize(b, x, linearization, clock, until);
 }
 
+double sn_backend_bytes(const SnBackend *b, const SnModel *m, const SnCost *cost, const SnBackendRoom *room) {
+  return b->bytes ? b->bytes(b, m, cost, room) : 0;
+}
+
 // ---- multistarts ----
 
 SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err) {

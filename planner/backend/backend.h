@@ -265,6 +265,15 @@ typedef struct SnMultistartJob {
   int best_start;        // start whose iterate ctrl is (multistart.h). In and out
 } SnMultistartJob;
 
+// Says how much room is asked for: rollouts of at most `max_step` steps, gradients of so many at once, starts of a job.
+typedef struct SnBackendRoom {
+  int max_step, gradients, starts;
+} SnBackendRoom;
+
+// Returns what the backend takes of the program's own memory for a model with so much room [bytes], at most. A device
+// has a memory of its own: 0.
+double sn_backend_bytes(const SnBackend *b, const SnModel *m, const SnCost *cost, const SnBackendRoom *room);
+
 // Reserves capacity for jobs of at most `starts` starts. Not while a job is under way. Growing may drop what
 // starts remember: the next job then begins anew.
 SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts, SnError *err);

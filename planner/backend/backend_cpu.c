@@ -183,6 +183,15 @@ static bool cpu_linearize(SnBackend *b, SnBackendModel *x, const SnLinearization
   return sn_gradient_linearize(x->gradient, linearization, clock, until);
 }
 
+static double cpu_bytes(const SnBackend *b, const SnModel *m, const SnCost *cost, const SnBackendRoom *room) {
+  const int threads = sn_pool_size(((const CpuBackend *)b)->pool), steps = room->max_step;
+  const double row = (double)sizeof(sn_real) * (steps + 2.0);
+  const double slots = threads * ((double)sn_world_size(m) + row * (m->nu + 3));
+  const double gradients =
+      room->gradients > 0 ? sn_gradient_bytes(m, cost, steps, room->gradients, SN_GRADIENT_KEEP, threads) : 0;
+  return slots + gradients + room->starts * (double)sn_cpu_multistart_bytes(m, cost, steps);
+}
+
 // About what the room for one start and its gradient takes.
 static double start_bytes(const SnBackendModel *x) {
   const SnModel *m = x->m;
@@ -281,6 +290,7 @@ SnBackend *sn_backend_cpu(SnPool *pool, SnError *err) {
                            .moments = cpu_moments,
                            .set_moments = cpu_set_moments,
                            .abandon = cpu_abandon,
-                           .destroy = cpu_destroy};
+                           .destroy = cpu_destroy,
+                           .bytes = cpu_bytes};
   return &cpu->table;
 }

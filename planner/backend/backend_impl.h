@@ -62,6 +62,9 @@ struct SnBackend {
   bool (*set_moments)(SnBackend *b, SnBackendModel *x, const SnMomentsView *moments);
 
   void (*destroy)(SnBackend *b);
+
+  // Optional; absent: 0, as where none of it is the program's own memory.
+  double (*bytes)(const SnBackend *b, const SnModel *m, const SnCost *cost, const SnBackendRoom *room);
 };
 
 // ---- libraries ----

@@ -101,6 +101,8 @@ typedef struct SnGradientWork SnGradientWork;
 // Says how many bytes of kept worlds backends ask for: those of 256 steps of a hand take 19 MiB.
 #define SN_GRADIENT_KEEP ((size_t)256 << 20)
 
+// Returns the memory of such work at most, of so many threads [bytes].
+double sn_gradient_bytes(const SnModel *m, const SnCost *cost, int max_step, int count, size_t keep, int threads);
 // Reserves capacity for `count` gradients of at most `max_step` steps at once. Model, cost (NULL: none) and pool must
 // outlive it; nothing is allocated later. Up to `keep` bytes hold what the way back reads of the rollouts' worlds;
 // worlds beyond are made again. Returns NULL and err when out of memory.

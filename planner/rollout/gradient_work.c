@@ -64,14 +64,32 @@ static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *c
          b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
-// Kept worlds within `bytes`: for all items if there is room, else for the threads, which need one at a time each.
+// How many rollouts have kept worlds within `bytes`: all items if there is room, else the threads, which need one at a
+// time each. `size` is what a whole one takes.
+static size_t count_stores(size_t size, size_t bytes, int items, int threads) {
+  if (size == 0 || bytes == 0) return 0;
+  const size_t most = (size_t)items, least = (size_t)(threads < items ? threads : items);
+  const size_t n = bytes / size;
+  return n < least ? least : n > most ? most : n;
+}
+
+// World slots of so many threads.
+static int count_slots(int threads) { return threads == 1 ? 1 : 2 * threads; }
+
+double sn_gradient_bytes(const SnModel *m, const SnCost *cost, int max_step, int count, size_t keep, int threads) {
+  const double n = sn_tangent_size(m), nu = m->nu, rows = max_step + 1.0, real = (double)sizeof(sn_real);
+  const double world = (double)sn_world_size(m), size = (double)sn_world_store_size(m, max_step);
+  const double thread = world + (double)sn_adjoint_size(m) + (2 * cost->nres + m->nsensordata + 2 * n + 3 * nu) * real;
+  const double slot = world + (n * n + n * nu + n + 2 * nu + cost->ntarget) * real;
+  const double item = rows * ((1.0 + m->nq + 3.0 * m->nv + m->na) * real + (double)sizeof(int)) + 2 * n * real;
+  const double stores = (double)count_stores((size_t)size, keep, count, threads);
+  return threads * thread + count_slots(threads) * slot + count * item + (stores * size < (double)keep ? stores * size : (double)keep);
+}
+
 static bool create_stores(SnGradientWork *g, int max_step, size_t bytes) {
   const size_t size = sn_world_store_size(g->m, max_step);
-  if (size == 0 || bytes == 0) return true;
-  const size_t most = (size_t)g->capacity, least = (size_t)(g->nthread < g->capacity ? g->nthread : g->capacity);
-  size_t n = bytes / size;
-  if (n < least) n = least;
-  if (n > most) n = most;
+  const size_t n = count_stores(size, bytes, g->capacity, g->nthread);
+  if (n == 0) return true;
   g->store = calloc(n + 1, sizeof *g->store);
   for (size_t i = 0; g->store && i < n; ++i) {
     g->store[i].worlds = sn_world_store_create(max_step, size < bytes / n ? size : bytes / n);
@@ -92,7 +110,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
     g->cost = cost;
     g->pool = pool;
     g->nthread = sn_pool_size(pool);
-    g->nslot = g->nthread == 1 ? 1 : 2 * g->nthread;
+    g->nslot = count_slots(g->nthread);
     g->capacity = count;
     g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
     g->slot = calloc((size_t)g->nslot, sizeof *g->slot);

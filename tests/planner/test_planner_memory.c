@@ -1,0 +1,107 @@
+// What a planner takes of a budget: about what it takes of the heap, and nothing where it is refused.
+#include <malloc.h>
+
+#include "planner/base/budget.h"
+#include "tests/planner/planner_fixture.h"
+#include "tests/support/slow.h"
+
+enum { HORIZON = 1500 };
+
+static double heap(void) {
+  const struct mallinfo2 x = mallinfo2();
+  return (double)x.uordblks + (double)x.hblkhd;
+}
+
+static SnPlannerDef long_plans(const Fixture *x, SnPlannerKind kind, SnBudget *budget) {
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = body.m;
+  def.task = task;
+  def.backend = x->backend;
+  def.settings = task->settings;
+  def.settings.horizon = HORIZON;
+  def.settings.planner = (int)kind;
+  def.settings.candidates = 5000;
+  def.settings.adam_starts = 16;
+  def.budget = budget;
+  return def;
+}
+
+// The sum of all parts, after an evaluation with its gradient, is what the heap has grown by: never less, for the
+// system's pages and small things are within a tenth, and not half as much again.
+static void as_the_heap(void **state) {
+  (void)state;
+  Fixture *x = make_fixture(2, false, 0);
+  static sn_real ctrl[HORIZON * 3];
+  for (int kind = 0; kind < SN_PLANNER_KINDS; ++kind) {
+    SnBudget budget;
+    SnError err = {0};
+    sn_budget_init(&budget, 0, 0);
+    const SnPlannerDef def = long_plans(x, (SnPlannerKind)kind, &budget);
+    const double before = heap();
+    SnPlanner *p = sn_planner_create(&def, &err);
+    if (!p) fail_msg("%s", err.text);
+    const double created = heap() - before, counted = sn_planner_bytes(p);
+    const SnState *initial = sn_planner_initial(p);
+    const SnEvaluateRequest r = {
+        .qpos = initial->qpos, .qvel = initial->qvel, .act = initial->act, .ctrl = ctrl, .nstep = HORIZON, .gradient = true};
+    SnEvaluation result;
+    assert_int_equal(sn_planner_evaluate(p, &r, INFINITY, &result, &err), SN_OK);
+    const double evaluated = heap() - before;
+    print_message("planner %d: %.2f MB counted, %.2f in the heap; with an evaluation %.2f and %.2f\n", kind,
+                  counted / 1e6, created / 1e6, sn_planner_bytes(p) / 1e6, evaluated / 1e6);
+    if (!SN_SLOW) {
+      assert_true(counted > 0.9 * created && counted < 1.5 * created);
+      assert_true(sn_planner_bytes(p) > 0.9 * evaluated && sn_planner_bytes(p) < 1.5 * evaluated);
+    }
+    assert_true(sn_budget_taken(&budget) == sn_planner_bytes(p));
+    sn_planner_free(p);
+    assert_true(sn_budget_taken(&budget) == 0);
+    sn_budget_free(&budget);
+  }
+  free_fixture(x);
+}
+
+// One byte less than a planner needs is too little, of its own and of all; the text has what is asked for and allowed.
+static void refused(void **state) {
+  (void)state;
+  Fixture *x = make_fixture(2, false, 0);
+  SnBudget budget;
+  SnError err = {0};
+  sn_budget_init(&budget, 0, 0);
+  const SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
+  SnPlanner *p = sn_planner_create(&def, &err);
+  assert_non_null(p);
+  const double needs = sn_planner_bytes(p);
+  char bytes[64];
+  snprintf(bytes, sizeof bytes, "needs %.0f bytes", needs);
+  budget.each = needs - 1;
+  assert_null(sn_planner_create(&def, &err));
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, bytes));
+  budget.each = 0;
+  budget.all = 2 * needs - 1;
+  assert_null(sn_planner_create(&def, &err));
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "for all planners"));
+  assert_true(sn_budget_taken(&budget) == needs);
+
+  // Settings that need more are refused while it runs, and change nothing.
+  SnSettings more = *sn_planner_settings(p);
+  more.adam_starts = 64;
+  budget.all = 2 * needs;
+  assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_LIMIT);
+  assert_int_equal(sn_planner_settings(p)->adam_starts, 16);
+  assert_true(sn_budget_taken(&budget) == needs);
+  SnPlanner *second = sn_planner_create(&def, &err);
+  assert_non_null(second);
+  sn_planner_free(second);
+  sn_planner_free(p);
+  assert_true(sn_budget_taken(&budget) == 0);
+  sn_budget_free(&budget);
+  free_fixture(x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_heap), cmocka_unit_test(refused)};
+  return cmocka_run_group_tests(tests, body_setup, body_teardown);
+}
