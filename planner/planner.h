@@ -15,15 +15,15 @@ typedef struct SnPlanner SnPlanner;
 
 // Says what a planner is made of.
 typedef struct SnPlannerDef {
-  const SnModel *model;  // model from its file; the planner makes its own copy with the task's overrides
-  const SnTask *task;    // must outlive the planner
-  SnBackend *backend;    // must outlive the planner
-  SnBackend *fallback;   // makes plans when the backend is lost, e.g. the CPU; NULL: then they are the shifted warm
-                         // start. Must outlive the planner
-  SnSettings settings;   // e.g. task->settings
-  uint64_t seed;         // perturbs initial pose and initial plan (0: not) and keys the noise
-  SnClock clock;         // deadlines are read on it
-  double settle_until;   // when the body must have settled, on the clock [s]; INFINITY: it has all the time
+  const SnModel *model;     // model from its file; the planner makes its own copy with the task's overrides
+  const SnTask *task;       // must outlive the planner
+  SnBackend *backend;       // must outlive the planner
+  SnBackend *fallback;      // makes plans when the backend is lost, e.g. the CPU; NULL: then they are the shifted warm
+                            // start. Must outlive the planner
+  SnSettings settings;      // e.g. task->settings
+  uint64_t seed;            // perturbs initial pose and initial plan (0: not) and keys the noise
+  SnClock clock;            // deadlines are read on it
+  double settle_until;      // when the body must have settled, on the clock [s]; INFINITY: it has all the time
   struct SnBudget *budget;  // memory that planners share (planner/base/budget.h); NULL: any. Must outlive the planner
 } SnPlannerDef;
 

@@ -1,5 +1,5 @@
-// What a planner takes of a budget, computed before it is allocated. Each part has what it needed at most, as the memory
-// itself: capacity is kept. Small things, as names and settings, are not counted.
+// What a planner takes of a budget, computed before it is allocated. Each part has what it needed at most, as the
+// memory itself: capacity is kept. Small things, as names and settings, are not counted.
 #include "planner/base/budget.h"
 #include "planner/planner_private.h"
 

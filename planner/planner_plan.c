@@ -125,7 +125,8 @@ static bool take_tuned(SnPlanner *p) {
 // What was tuned since the iteration before, all of it at once.
 static void take_changes(SnPlanner *p) {
   SnError err = {0};
-  if (!p->pending_refused && sn_planner_reserve(p, p->iterations.optimizer, &p->pending.settings, &err) != SN_OK) refuse(p, &err);
+  if (!p->pending_refused && sn_planner_reserve(p, p->iterations.optimizer, &p->pending.settings, &err) != SN_OK)
+    refuse(p, &err);
   if (!p->pending_refused) {
     take_pending(p);
     p->in_force.version = p->pending.version;

@@ -232,13 +232,13 @@ typedef struct SnPlannerEvaluation {
   struct SnEvaluateGradient *gradient;  // memory of one; NULL: none was asked for yet
 } SnPlannerEvaluation;
 
-// Parts of a planner's memory, behind those of its optimizers.
+// Counts the parts of a planner's memory: those of its optimizers come first, by their kind.
 enum { SN_MEMORY_OWN = SN_PLANNER_KINDS, SN_MEMORY_EVALUATION, SN_MEMORY_GRADIENT, SN_MEMORY_PARTS };
 
 // Holds what a planner has taken of its budget [bytes].
 typedef struct SnPlannerMemory {
-  double part[SN_MEMORY_PARTS];  // of an optimizer by its kind
-  double taken;                  // the sum
+  double part[SN_MEMORY_PARTS];  // bytes of each
+  double taken;                  // bytes of all of them
 } SnPlannerMemory;
 
 // Holds a planner (planner/planner.h).
@@ -315,7 +315,7 @@ static inline sn_real *sn_planner_best(SnPlanner *p) {
 // Returns how many numbers those are.
 static inline size_t sn_planner_rows(const SnPlanner *p) { return (size_t)p->grid.steps * (size_t)p->m->nu; }
 
-// planner_memory.c: return what so many rows of states, or tables of controls over the horizon, take [bytes].
+// planner_memory.c: returns what so many rows of states, or tables of controls over the horizon, take [bytes].
 double sn_planner_row_bytes(const SnPlanner *p, double rows);
 double sn_planner_ctrl_bytes(const SnPlanner *p, double tables);
 // planner_memory.c: returns what the backend takes of the program's memory for so much room [bytes].

@@ -2,9 +2,9 @@
 //
 // Every session has at most one plan in the making. A slice is at most one iteration and at most config->slice seconds.
 // The next one goes to the nearest deadline plus the time already served: earliest deadline first, where several with
-// the same deadline share. Of work without deadlines the session comes first that was served least: its account grows
-// with the time that it is served, and one that had nothing to do has no credit for that. A newer state ends a plan in the making early, at the latest when half of its own time has
-// gone.
+// the same deadline share. Work without deadlines belongs to the session that was served least. The account grows
+// with the time that it is served, and one that had nothing to do has no credit for that. A newer state ends a plan in
+// the making early, at the latest when half of its own time has gone.
 //
 // A plan leaves before it is due: what answers and their way take is kept back from its deadline, and how late slices
 // end. This is measured, and is milliseconds where other programs have the processors.
@@ -68,8 +68,8 @@ double sn_lateness_expect(const SnLateness *lateness);
 
 // ---- what is freed elsewhere ----
 
-// Frees sessions and planners on a thread of its own: the system takes memory back page by page, of a large session for
-// hundreds of slices.
+// Frees sessions and planners on a thread of its own. The system takes memory back page by page: a large session is
+// hundreds of slices long.
 typedef struct SnReaper {
   SnModels *models;
   pthread_mutex_t mutex;
@@ -81,7 +81,8 @@ typedef struct SnReaper {
 } SnReaper;
 
 SnCode sn_reaper_start(SnReaper *reaper, SnModels *models, SnError *err);
-// Hand over what nobody knows any more; what plans on a device belongs to the planner thread. They return at once.
+// Frees what nobody knows any more, soon: it returns at once. Do not hand over what plans on a device, which belongs to
+// the planner thread.
 void sn_reaper_session(SnReaper *reaper, SnSession *session);
 void sn_reaper_planner(SnReaper *reaper, SnPlanner *planner);
 // Frees what was handed over and ends the thread. A second call does nothing.
@@ -117,10 +118,10 @@ typedef struct SnScheduler {
   SnSession *sessions;    // this and what follows: the thread's
   double now;             // when it last chose
   double background;      // background work is not urgent before this time; it grows with what it was given
-  double account;         // of the session whose background work came last, before that [s]
+  double account;         // account of the session whose background work came last, before that [s]
   SnReaper reaper;
-  SnLateness slices;      // how long after its end a slice on the CPU comes back
-  SnLateness answers;     // how long it takes from a plan's last slice until its answer is on its way
+  SnLateness slices;   // how long after its end a slice on the CPU comes back
+  SnLateness answers;  // how long it takes from a plan's last slice until its answer is on its way
 
   pthread_t thread;
   bool running;

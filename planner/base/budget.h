@@ -1,5 +1,5 @@
-// A budget of memory that planners share. What one needs is computed and taken before it is allocated, so that a refusal
-// costs nothing and says how much is asked for and allowed.
+// A budget of memory that planners share. It is asked before anything is allocated: a refusal costs nothing, and says
+// how much is asked for and allowed.
 #ifndef SINEW_PLANNER_BASE_BUDGET_H_
 #define SINEW_PLANNER_BASE_BUDGET_H_
 

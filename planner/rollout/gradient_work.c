@@ -83,7 +83,8 @@ double sn_gradient_bytes(const SnModel *m, const SnCost *cost, int max_step, int
   const double slot = world + (n * n + n * nu + n + 2 * nu + cost->ntarget) * real;
   const double item = rows * ((1.0 + m->nq + 3.0 * m->nv + m->na) * real + (double)sizeof(int)) + 2 * n * real;
   const double stores = (double)count_stores((size_t)size, keep, count, threads);
-  return threads * thread + count_slots(threads) * slot + count * item + (stores * size < (double)keep ? stores * size : (double)keep);
+  return threads * thread + count_slots(threads) * slot + count * item +
+         (stores * size < (double)keep ? stores * size : (double)keep);
 }
 
 static bool create_stores(SnGradientWork *g, int max_step, size_t bytes) {

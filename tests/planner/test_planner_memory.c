@@ -42,8 +42,12 @@ static void as_the_heap(void **state) {
     if (!p) fail_msg("%s", err.text);
     const double created = heap() - before, counted = sn_planner_bytes(p);
     const SnState *initial = sn_planner_initial(p);
-    const SnEvaluateRequest r = {
-        .qpos = initial->qpos, .qvel = initial->qvel, .act = initial->act, .ctrl = ctrl, .nstep = HORIZON, .gradient = true};
+    const SnEvaluateRequest r = {.qpos = initial->qpos,
+                                 .qvel = initial->qvel,
+                                 .act = initial->act,
+                                 .ctrl = ctrl,
+                                 .nstep = HORIZON,
+                                 .gradient = true};
     SnEvaluation result;
     assert_int_equal(sn_planner_evaluate(p, &r, INFINITY, &result, &err), SN_OK);
     const double evaluated = heap() - before;

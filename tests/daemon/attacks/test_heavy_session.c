@@ -85,7 +85,7 @@ static void press(Greedy *g) {
     sn_test_send_plan(&g->client, g->session, g->opened->open->initial, 0.05);
   }
   while ((r = sn_test_receive(&g->probe, 0))) {
-    g->blocked = fmax(g->blocked, r->health->planner_age);
+    if (!(r->health->planner_age <= g->blocked)) g->blocked = r->health->planner_age;
     g->asked = false;
     sn_test_done(r);
   }
@@ -119,12 +119,12 @@ static void compare(const char *name, Sinew__V1__PlannerSettings settings) {
   begin(&greedy, &settings);
   plan_beside(NULL, id, opened->open->initial, alone);
   plan_beside(&greedy, id, opened->open->initial, beside);
-  print_message("%-8s 20 ms alone p50 %.1f p90 %.1f worst %.1f ms; beside it %.1f, %.1f, %.1f: ratios %.2f %.2f %.2f; "
-                "planner silent for %.1f ms at most\n",
-                name, 1e3 * alone[PLANS / 2], 1e3 * alone[PLANS * 9 / 10], 1e3 * alone[PLANS - 1],
-                1e3 * beside[PLANS / 2], 1e3 * beside[PLANS * 9 / 10], 1e3 * beside[PLANS - 1],
-                beside[PLANS / 2] / alone[PLANS / 2], beside[PLANS * 9 / 10] / alone[PLANS * 9 / 10],
-                beside[PLANS - 1] / alone[PLANS - 1], 1e3 * greedy.blocked);
+  print_message(
+      "%-8s 20 ms alone p50 %.1f p90 %.1f worst %.1f ms; beside it %.1f, %.1f, %.1f: ratios %.2f %.2f %.2f; "
+      "planner silent for %.1f ms at most\n",
+      name, 1e3 * alone[PLANS / 2], 1e3 * alone[PLANS * 9 / 10], 1e3 * alone[PLANS - 1], 1e3 * beside[PLANS / 2],
+      1e3 * beside[PLANS * 9 / 10], 1e3 * beside[PLANS - 1], beside[PLANS / 2] / alone[PLANS / 2],
+      beside[PLANS * 9 / 10] / alone[PLANS * 9 / 10], beside[PLANS - 1] / alone[PLANS - 1], 1e3 * greedy.blocked);
   end(&greedy);
   sn_test_done(opened);
   if (!JUDGE_TIME) return;
