@@ -97,13 +97,39 @@ static SnLoadedModel *add_entry(SnModels *models, const char *name, const char *
   return entry;
 }
 
+// Somebody who wants a model that another thread loads, and does not wait for it.
+typedef struct SnModelWaiter {
+  void *item;
+  struct SnModelWaiter *next;
+} SnModelWaiter;
+
+// Keeps an item until the entry was loaded. False: no memory. With the mutex.
+static bool keep_item(SnLoadedModel *entry, void *item) {
+  SnModelWaiter *waiter = malloc(sizeof *waiter);
+  if (!waiter) return false;
+  *waiter = (SnModelWaiter){item, entry->waiters};
+  entry->waiters = waiter;
+  return true;
+}
+
+// Who asks, and for what: `item` NULL waits.
+typedef struct SnAsker {
+  const char *name, *path;
+  void *item;
+  bool *kept;
+} SnAsker;
+
 // Looks for an entry that holds and acquires it. NULL: one must be loaded, in the place of *edited where that is not
-// NULL, which is acquired too: others use it. With the mutex, which is given away meanwhile.
-static SnLoadedModel *find_current(SnModels *models, const char *name, const char *path, SnLoadedModel **edited) {
+// NULL, which is acquired too: others use it; or *kept. With the mutex, which is given away meanwhile.
+static SnLoadedModel *find_current(SnModels *models, const SnAsker *by, SnLoadedModel **edited) {
   *edited = NULL;
   for (;;) {
-    SnLoadedModel *entry = find(models, name);
+    SnLoadedModel *entry = find(models, by->name);
     if (!entry) return NULL;
+    if (entry->loading && by->item && keep_item(entry, by->item)) {
+      *by->kept = true;
+      return NULL;
+    }
     if (entry->loading) {
       // One who waits for another's load that fails finds no entry afterwards, and tries himself: he needs the error.
       pthread_cond_wait(&models->changed, &models->mutex);
@@ -112,7 +138,7 @@ static SnLoadedModel *find_current(SnModels *models, const char *name, const cha
     entry->users++;
     SnModelInputs *inputs = sn_model_inputs_share(entry->inputs);
     pthread_mutex_unlock(&models->mutex);
-    const bool holds = strcmp(entry->file, path) == 0 && sn_model_inputs_hold(inputs);
+    const bool holds = strcmp(entry->file, by->path) == 0 && sn_model_inputs_hold(inputs);
     pthread_mutex_lock(&models->mutex);
     const bool noticed = entry->old || inputs != entry->inputs;  // by somebody else meanwhile
     sn_model_inputs_free(inputs);
@@ -149,28 +175,61 @@ static SnLoadedModel *settle(SnModels *models, SnLoadedModel *entry, SnLoadedMod
   return now;
 }
 
-SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err) {
-  char path[PATH_MAX];
-  if (sn_repository_find(&models->config->models, name, SN_KIND_MODEL, path, sizeof path, err) != SN_OK) return NULL;
-  SnLoadedModel *edited;
-  pthread_mutex_lock(&models->mutex);
-  SnLoadedModel *entry = find_current(models, name, path, &edited), *fresh = NULL;
-  if (!entry) fresh = add_entry(models, name, path, err);
-  if (!fresh && edited) {
-    edited->old = false;
-    release(models, edited);
+// Hands on what was kept, oldest first.
+static void resume(const SnModels *models, SnModelWaiter *waiters, const SnError *failure) {
+  SnModelWaiter *oldest = NULL;
+  for (SnModelWaiter *x = waiters, *next; x; x = next) {
+    next = x->next;
+    x->next = oldest;
+    oldest = x;
   }
-  pthread_mutex_unlock(&models->mutex);
-  if (!fresh) return entry;
+  for (SnModelWaiter *x = oldest, *next; x; x = next) {
+    next = x->next;
+    models->resume(models->context, x->item, failure);
+    free(x);
+  }
+}
 
+// Loads the model of a fresh entry, in the place of `edited`. Returns the one that counts, acquired, or NULL and err.
+static SnLoadedModel *load(SnModels *models, const char *path, SnLoadedModel *fresh, SnLoadedModel *edited,
+                           SnError *err) {
   SnModelInputs *inputs;
   SnModel *model = sn_model_cache_load(models->cache, path, &inputs, err);
   pthread_mutex_lock(&models->mutex);
   fresh->model = model;
   fresh->inputs = inputs;
-  entry = settle(models, fresh, edited);
+  SnModelWaiter *waiters = fresh->waiters;
+  fresh->waiters = NULL;
+  SnLoadedModel *entry = settle(models, fresh, edited);
   pthread_mutex_unlock(&models->mutex);
+  resume(models, waiters, entry ? NULL : err);
   return entry;
+}
+
+static SnLoadedModel *acquire(SnModels *models, const char *name, void *item, bool *kept, SnError *err) {
+  char path[PATH_MAX];
+  *kept = false;
+  if (sn_repository_find(&models->config->models, name, SN_KIND_MODEL, path, sizeof path, err) != SN_OK) return NULL;
+  SnLoadedModel *edited;
+  const SnAsker by = {name, path, item, kept};
+  pthread_mutex_lock(&models->mutex);
+  SnLoadedModel *entry = find_current(models, &by, &edited), *fresh = NULL;
+  if (!entry && !*kept) fresh = add_entry(models, name, path, err);
+  if (!fresh && edited) {
+    edited->old = false;
+    release(models, edited);
+  }
+  pthread_mutex_unlock(&models->mutex);
+  return fresh ? load(models, path, fresh, edited, err) : entry;
+}
+
+SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err) {
+  bool kept;
+  return acquire(models, name, NULL, &kept, err);
+}
+
+SnLoadedModel *sn_models_acquire_later(SnModels *models, const char *name, void *item, bool *kept, SnError *err) {
+  return acquire(models, name, item, kept, err);
 }
 
 void sn_models_release(SnModels *models, SnLoadedModel *model) {

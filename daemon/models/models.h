@@ -17,6 +17,7 @@ typedef struct SnLoadedModel {
   bool loading;
   bool old;   // replaced, or about to be, by one that was loaded after an edit: nobody acquires it any more
   int users;  // who acquired it and has not released it
+  struct SnModelWaiter *waiters;  // who wants it while it is being loaded, the latest first
   struct SnLoadedModel *next;
 } SnLoadedModel;
 
@@ -27,6 +28,10 @@ typedef struct SnModels {
   pthread_cond_t changed;
   SnLoadedModel *first;
   int count;
+  // Gets what sn_models_acquire_later has kept, once the model was loaded (NULL) or not: then why. The thread that
+  // loaded it calls this. Set before the first such call.
+  void (*resume)(void *context, void *item, const SnError *failure);
+  void *context;
 } SnModels;
 
 SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err);
@@ -42,6 +47,9 @@ void sn_models_cancel(SnModels *models);
 // is a look at each of its files. Returns NULL and err on failure: models in use stay as they are, also where the new
 // files are broken. Any thread may call it that may wait; it releases the model after use.
 SnLoadedModel *sn_models_acquire(SnModels *models, const char *name, SnError *err);
+// Does the same, but does not wait while another thread loads the model. It then returns NULL with *kept, and `item`
+// goes to models->resume when that is done, perhaps before this call has returned. Who keeps it has no thread.
+SnLoadedModel *sn_models_acquire_later(SnModels *models, const char *name, void *item, bool *kept, SnError *err);
 // Releases a model. Accepts NULL.
 void sn_models_release(SnModels *models, SnLoadedModel *model);
 

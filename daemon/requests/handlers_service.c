@@ -144,7 +144,7 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
   out->replaced = view.replaced;
   out->latency_p50 = view.p50;
   out->latency_p99 = view.p99;
-  out->queue = (uint32_t)(sn_queue_count(&d->loader.jobs) + sn_queue_count(&d->scheduler.commands) +
+  out->queue = (uint32_t)(sn_loader_waiting(&d->loader) + sn_queue_count(&d->scheduler.commands) +
                           atomic_load(&d->scheduler.evaluations));
   for (size_t i = 0; i < n; i++) {
     pack_session(only ? only : sn_sessions_at(&d->sessions, (int)i), device, &items[i]);

@@ -15,6 +15,28 @@ static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
   sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
 }
 
+// Answers a job that has failed. Errors of models and sessions are logged.
+static void fail(SnDaemon *d, const SnJob *job, const SnError *err) {
+  const Sinew__V1__Request *r = job->request;
+  if (r->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
+    sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", r->open->task, err->text);
+    sn_sessions_unreserve(&d->sessions);
+  } else if (r->body_case == SINEW__V1__REQUEST__BODY_LOAD_MODEL) {
+    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->load_model->model, err->text);
+  } else if (r->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL) {
+    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->describe_model->model, err->text);
+  }
+  reply_error(d, job, err);
+}
+
+// The model of that name, or NULL: with err, or *kept, and the job is somebody else's.
+static SnLoadedModel *acquire_later(SnDaemon *d, const char *name, SnJob *job, bool *kept, SnError *err) {
+  atomic_fetch_add(&d->loader.parked, 1);  // before it is
+  SnLoadedModel *model = sn_models_acquire_later(&d->models, name, job, kept, err);
+  if (!*kept) atomic_fetch_sub(&d->loader.parked, 1);
+  return model;
+}
+
 static void list_models(SnDaemon *d, const SnJob *job) {
   SnNames names = sn_repository_list(&d->config.models, SN_KIND_MODEL);
   SnScratch scratch = {0};
@@ -81,17 +103,18 @@ static void list_tasks(SnDaemon *d, const SnJob *job) {
   sn_names_free(&names);
 }
 
-// Loads a model for a load or describe request, and answers.
-static void load_model(SnDaemon *d, const SnJob *job) {
+// Loads a model for a load or describe request, and answers. False: the job is kept until another thread has loaded it.
+static bool load_model(SnDaemon *d, SnJob *job) {
   bool describe = job->request->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL;
   const char *name = describe ? job->request->describe_model->model : job->request->load_model->model;
   SnError err = {0};
+  bool kept;
   double began = sn_clock_now();
-  SnLoadedModel *loaded = sn_models_acquire(&d->models, name, &err);
+  SnLoadedModel *loaded = acquire_later(d, name, job, &kept, &err);
+  if (kept) return false;
   if (!loaded) {
-    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", name, err.text);
-    reply_error(d, job, &err);
-    return;
+    fail(d, job, &err);
+    return true;
   }
   SnScratch scratch = {0};
   Sinew__V1__LoadModelReply out = SINEW__V1__LOAD_MODEL_REPLY__INIT;
@@ -108,6 +131,7 @@ static void load_model(SnDaemon *d, const SnJob *job) {
   sn_scratch_free(&scratch);
   sn_models_release(&d->models, loaded);
   sn_outbox_send(&d->outbox, packed);
+  return true;
 }
 
 static void unload_model(SnDaemon *d, const SnJob *job) {
@@ -168,9 +192,9 @@ static SnCode settle_session(SnSession *session, const Sinew__V1__OpenRequest *i
 }
 
 // The model of a task. Where there is none the error names the place in the task's file.
-static SnLoadedModel *acquire_model(SnDaemon *d, const SnTask *task, SnError *err) {
+static SnLoadedModel *acquire_model(SnDaemon *d, const SnTask *task, SnJob *job, bool *kept, SnError *err) {
   SnError why = {0};
-  SnLoadedModel *model = sn_models_acquire(&d->models, task->model, &why);
+  SnLoadedModel *model = acquire_later(d, task->model, job, kept, &why);
   if (!model && why.code == SN_ERR_NOT_FOUND)
     sn_task_model_fault(task, why.code, why.text, err);
   else if (!model)
@@ -178,9 +202,12 @@ static SnLoadedModel *acquire_model(SnDaemon *d, const SnTask *task, SnError *er
   return model;
 }
 
-// A session on a task, with its own settings where `in` has them. NULL and err on failure.
-static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1__OpenRequest *in, SnError *err) {
+// A session for a job that opens one, or describes a task: then `in` is NULL. NULL and err on failure, or *kept, and
+// the job is somebody else's.
+static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenRequest *in, bool *kept, SnError *err) {
+  const char *task = in ? in->task : job->request->describe_task->task;
   SnSession *session = calloc(1, sizeof *session);
+  *kept = false;
   if (!session) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
     return NULL;
@@ -191,7 +218,7 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   session->last_evaluation = &session->evaluations;
   session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
-    session->loaded = acquire_model(d, session->task, err);
+    session->loaded = acquire_model(d, session->task, job, kept, err);
   if (session->loaded) {
     SnPlannerDef def = planner_def(d, session, !in ? 0 : in->snapshot ? in->snapshot->seed : in->seed);
     if (!in) {
@@ -223,13 +250,15 @@ static SnSession *create_session(SnDaemon *d, const char *task, const Sinew__V1_
   return session;
 }
 
-static void describe_task(SnDaemon *d, const SnJob *job) {
+static bool describe_task(SnDaemon *d, SnJob *job) {
+  bool kept;
   SnError err = {0};
   SnScratch scratch = {0};
-  SnSession *session = create_session(d, job->request->describe_task->task, NULL, &err);
+  SnSession *session = create_session(d, job, NULL, &kept, &err);
+  if (kept) return false;
   if (!session) {
-    reply_error(d, job, &err);
-    return;
+    fail(d, job, &err);
+    return true;
   }
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_DESCRIBE_TASK;
@@ -238,17 +267,18 @@ static void describe_task(SnDaemon *d, const SnJob *job) {
   sn_scratch_free(&scratch);
   sn_session_free(session, &d->models);
   sn_outbox_send(&d->outbox, packed);
+  return true;
 }
 
-static void open_session(SnDaemon *d, const SnJob *job) {
+static bool open_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__OpenRequest *in = job->request->open;
+  bool kept;
   SnError err = {0};
-  SnSession *session = create_session(d, in->task, in, &err);
+  SnSession *session = create_session(d, job, in, &kept, &err);
+  if (kept) return false;
   if (!session) {
-    sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", in->task, err.text);
-    sn_sessions_unreserve(&d->sessions);
-    reply_error(d, job, &err);
-    return;
+    fail(d, job, &err);
+    return true;
   }
   SnScratch scratch = {0};
   Sinew__V1__OpenReply out = SINEW__V1__OPEN_REPLY__INIT;
@@ -269,6 +299,7 @@ static void open_session(SnDaemon *d, const SnJob *job) {
   sn_scheduler_add(&d->scheduler, session);
   sn_sessions_add(&d->sessions, session);
   sn_outbox_send(&d->outbox, packed);
+  return true;
 }
 
 // A planner for a session that begins again: with a new seed, or from a snapshot. NULL and err on failure.
@@ -304,7 +335,7 @@ static bool reset_session(SnDaemon *d, SnJob *job) {
   return handed;
 }
 
-// True when the job has been handed on.
+// True when the job is done, false when it has been handed on.
 static bool carry_out(SnDaemon *d, SnJob *job) {
   switch (job->request->body_case) {
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:
@@ -315,63 +346,150 @@ static bool carry_out(SnDaemon *d, SnJob *job) {
       break;
     case SINEW__V1__REQUEST__BODY_LOAD_MODEL:
     case SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL:
-      load_model(d, job);
-      break;
+      return load_model(d, job);
     case SINEW__V1__REQUEST__BODY_UNLOAD_MODEL:
       unload_model(d, job);
       break;
     case SINEW__V1__REQUEST__BODY_DESCRIBE_TASK:
-      describe_task(d, job);
-      break;
+      return describe_task(d, job);
     case SINEW__V1__REQUEST__BODY_OPEN:
-      open_session(d, job);
-      break;
+      return open_session(d, job);
     case SINEW__V1__REQUEST__BODY_RESET:
-      return reset_session(d, job);
+      return !reset_session(d, job);
     default:
       break;
   }
-  return false;
+  return true;
 }
 
-static void refuse(SnDaemon *d, const SnJob *job) {
+static void refuse(SnDaemon *d, SnJob *job) {
   if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions);
   if (job->session) sn_scheduler_release(&d->scheduler, job->session);
   sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  sn_job_free(job);
 }
 
+// ---- threads ----
+
+static bool same_client(const SnRoute *a, const SnRoute *b) {
+  return a->size == b->size && a->size > 0 && !memcmp(a->identity, b->identity, a->size);
+}
+
+// Lines up a job that was parked. There is room: it was counted all the time.
+static void line_up(SnDaemon *d, SnJob *job) {
+  const bool taken = sn_queue_push(&d->loader.jobs, job);
+  atomic_fetch_sub(&d->loader.parked, 1);
+  if (!taken) refuse(d, job);
+}
+
+// What waited for a model goes on, or fails as its load did.
+static void resume(void *context, void *item, const SnError *failure) {
+  SnDaemon *d = context;
+  SnJob *job = item;
+  if (!failure) {
+    line_up(d, job);
+    return;
+  }
+  atomic_fetch_sub(&d->loader.parked, 1);
+  fail(d, job, failure);
+  sn_job_free(job);
+}
+
+// Notes that a thread works on a job. False: its client has threads enough, and it is held.
+static bool begin_work(SnDaemon *d, int thread, SnJob *job) {
+  SnLoader *l = &d->loader;
+  int n = 0;
+  pthread_mutex_lock(&l->mutex);
+  for (int i = 0; i < d->config.loaders; i++) n += same_client(&l->at_work[i], &job->route);
+  const bool may = n < (d->config.loaders > 1 ? d->config.loaders - 1 : 1);
+  if (may) {
+    l->at_work[thread] = job->route;
+  } else {
+    SnJob **last = &l->held;
+    while (*last) last = &(*last)->next;
+    job->next = NULL;
+    *last = job;
+    atomic_fetch_add(&l->parked, 1);
+  }
+  pthread_mutex_unlock(&l->mutex);
+  return may;
+}
+
+// A thread is free again: the first job of its client that is held lines up.
+static void end_work(SnDaemon *d, int thread) {
+  SnLoader *l = &d->loader;
+  pthread_mutex_lock(&l->mutex);
+  SnJob **link = &l->held;
+  while (*link && !same_client(&(*link)->route, &l->at_work[thread])) link = &(*link)->next;
+  SnJob *job = *link;
+  if (job) *link = job->next;
+  l->at_work[thread].size = 0;
+  pthread_mutex_unlock(&l->mutex);
+  if (job) line_up(d, job);
+}
+
+typedef struct LoaderThread {
+  SnDaemon *d;
+  int index;
+} LoaderThread;
+
 static void *loader_main(void *argument) {
-  SnDaemon *d = argument;
+  const LoaderThread self = *(LoaderThread *)argument;
+  free(argument);
+  SnDaemon *d = self.d;
   SnQueue *jobs = &d->loader.jobs;
   for (;;) {
     SnJob *job = sn_queue_pop(jobs, sn_clock_now() + 3600);
     if (!job && sn_queue_closed(jobs)) return NULL;
     if (!job) continue;
-    bool handed = false;
-    if (sn_queue_closed(jobs))
+    if (sn_queue_closed(jobs)) {
       refuse(d, job);
-    else
-      handed = carry_out(d, job);
-    if (!handed) sn_job_free(job);
+    } else if (begin_work(d, self.index, job)) {
+      if (carry_out(d, job)) sn_job_free(job);
+      end_work(d, self.index);
+    }
   }
+}
+
+static bool start_thread(SnDaemon *d, int index) {
+  LoaderThread *self = malloc(sizeof *self);
+  if (!self) return false;
+  *self = (LoaderThread){d, index};
+  if (pthread_create(&d->loader.thread[index], NULL, loader_main, self) == 0) return true;
+  free(self);
+  return false;
 }
 
 SnCode sn_loader_start(SnDaemon *d, SnError *err) {
   SnLoader *l = &d->loader;
-  if (!sn_queue_init(&l->jobs, d->config.queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  pthread_mutex_init(&l->mutex, NULL);
+  d->models.resume = resume;
+  d->models.context = d;
+  if (!sn_queue_init(&l->jobs, d->config.queue + SN_LOADER_THREADS))
+    return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   for (l->threads = 0; l->threads < d->config.loaders; l->threads++)
-    if (pthread_create(&l->thread[l->threads], NULL, loader_main, d) != 0)
+    if (!start_thread(d, l->threads))
       return sn_fail(err, SN_ERR_LIMIT, "cannot start loader thread %d", l->threads + 1);
   return SN_OK;
 }
 
-bool sn_loader_push(SnDaemon *d, SnJob *job) { return sn_queue_push(&d->loader.jobs, job); }
+int sn_loader_waiting(SnLoader *l) { return sn_queue_count(&l->jobs) + atomic_load(&l->parked); }
+
+bool sn_loader_push(SnDaemon *d, SnJob *job) {
+  return sn_loader_waiting(&d->loader) < d->config.queue && sn_queue_push(&d->loader.jobs, job);
+}
 
 void sn_loader_stop(SnDaemon *d) {
   SnLoader *l = &d->loader;
   if (l->threads == 0) return;
   sn_queue_close(&l->jobs);
   for (int i = 0; i < l->threads; i++) pthread_join(l->thread[i], NULL);
+  for (SnJob *job = l->held, *next; job; job = next) {
+    next = job->next;
+    refuse(d, job);
+  }
+  l->held = NULL;
   sn_queue_free(&l->jobs);
+  pthread_mutex_destroy(&l->mutex);
   l->threads = 0;
 }

@@ -13,9 +13,14 @@
 enum { SN_LOADER_THREADS = 16 };
 
 // Holds the loader threads: all that may take long and is no planning. They list and describe models and tasks, load
-// models, open sessions, and start them anew with another seed.
+// models, open sessions, and start them anew with another seed. A job that wants a model that another thread loads has
+// no thread meanwhile. A client has all threads but one at most, so that others go on when what it asks for hangs.
 typedef struct SnLoader {
-  SnQueue jobs;  // SnJob
+  SnQueue jobs;       // SnJob
+  atomic_int parked;  // jobs that wait for a model, or for others of their client
+  pthread_mutex_t mutex;
+  SnRoute at_work[SN_LOADER_THREADS];  // client whose job each thread works on, size 0: none. Under the mutex
+  SnJob *held;                         // jobs of clients that have their share of threads, oldest first
   pthread_t thread[SN_LOADER_THREADS];
   int threads;
 } SnLoader;
@@ -44,6 +49,9 @@ typedef struct SnDaemon {
 
 // Starts the loader threads, as many as the configuration says.
 SnCode sn_loader_start(SnDaemon *daemon, SnError *err);
+
+// Returns how many jobs wait for a loader thread, a model, or others of their client. Any thread may call it.
+int sn_loader_waiting(SnLoader *loader);
 
 // Finishes what runs (see sn_models_cancel), refuses what waits, joins the threads. To be called before the scheduler
 // stops; a second call does nothing.
