@@ -1,6 +1,7 @@
 // The event loop: one thread that owns the sockets, reads requests, sends replies and keeps time. It never plans, never
 // loads and never waits for those who do.
 #include <signal.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -17,7 +18,8 @@ typedef struct Loop {
   SnWire *wire;
   int signals;  // signalfd
   double published, notified;
-  bool lost;  // the device is lost, and that has been dealt with
+  const SnPeer *audience;  // who can subscribe to telemetry: this user's processes; NULL: others too
+  bool lost;               // the device is lost, and that has been dealt with
 } Loop;
 
 enum { LOSS_STAY, LOSS_EXIT };  // as config.device_loss
@@ -65,7 +67,7 @@ static void publish(Loop *loop) {
   SnScratch scratch = {0};
   Sinew__V1__Telemetry out = SINEW__V1__TELEMETRY__INIT;
   out.time = sn_clock_now() - d->started;
-  out.statistics = sn_pack_statistics(d, &scratch, NULL);
+  out.statistics = sn_pack_statistics(d, &scratch, NULL, loop->audience);
   size_t size = sinew__v1__telemetry__get_packed_size(&out);
   unsigned char *bytes = sn_scratch_alloc(&scratch, size);
   if (bytes) sn_wire_publish(loop->wire, bytes, sinew__v1__telemetry__pack(&out, bytes));
@@ -107,13 +109,38 @@ static void tick(Loop *loop) {
   }
 }
 
+// Reads the list of keys again. One with a mistake changes nothing.
+static void reload(Loop *loop) {
+  SnDaemon *d = loop->d;
+  SnError err = {0};
+  bool lowered;
+  if (sn_access_reload(&d->access, d->config.allow, &lowered, &err) != SN_OK) {
+    sn_log_event(&d->log, SN_LOG_ERROR, "reload-failed: the keys stay as they were: %s", err.text);
+    return;
+  }
+  sn_log_event(&d->log, SN_LOG_INFO, "reloaded: the keys of %s", d->config.allow);
+  if (!lowered) return;
+  sn_close_revoked(d);
+  sn_wire_revoke(loop->wire);
+}
+
+static void read_signal(Loop *loop) {
+  struct signalfd_siginfo got;
+  while (read(loop->signals, &got, sizeof got) == (ssize_t)sizeof got) {
+    if (got.ssi_signo == SIGHUP)
+      reload(loop);
+    else
+      loop->d->stopping = true;
+  }
+}
+
 static SnCode serve(Loop *loop, SnError *err) {
   SnDaemon *d = loop->d;
   const int fd[2] = {d->outbox.wake, loop->signals};
   bool ready[2];
   double ticked = 0;
   while (!d->stopping && sn_wire_wait(loop->wire, fd, ready, TICK_MS)) {
-    if (ready[1]) d->stopping = true;
+    if (ready[1]) read_signal(loop);
     read_requests(loop);
     for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
     send_replies(loop);
@@ -146,19 +173,21 @@ static void drain(Loop *loop) {
   sn_wire_flush(loop->wire);
 }
 
-static int open_signals(void) {
+static int open_signals(const SnDaemon *d) {
   sigset_t set;
   sigemptyset(&set);
+  if (d->access.keys) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 SnCode sn_event_loop(SnDaemon *d, SnError *err) {
-  Loop loop = {.d = d, .signals = open_signals()};
+  Loop loop = {.d = d, .signals = open_signals(d)};
+  if (!strncmp(d->config.telemetry, "ipc://", 6)) loop.audience = &d->access.local;
   if (loop.signals < 0) return sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals");
   SnCode code = SN_OK;
-  loop.wire = sn_wire_open(&d->config, &d->log, &d->records, err);
+  loop.wire = sn_wire_open(&d->config, &d->log, &d->access, &d->records, err);
   if (loop.wire) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);

@@ -75,10 +75,12 @@ static SnCode configure(SnConfig *config, const CommandLine *line, SnError *err)
   return code == SN_OK ? sn_config_complete(config, err) : code;
 }
 
-// Signals that stop the daemon go to the event loop's descriptor alone; a client that is gone is no reason to end.
-static void block_signals(void) {
+// Signals that stop the daemon, or make it read its keys again, go to the event loop's descriptor alone; a client that
+// is gone is no reason to end.
+static void block_signals(const SnConfig *config) {
   sigset_t set;
   sigemptyset(&set);
+  if (*config->allow) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -89,6 +91,8 @@ static SnCode start(SnDaemon *d, SnError *err) {
   d->started = sn_clock_now();
   sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
+  SnCode code = sn_access_init(&d->access, d->config.allow, err);
+  if (code != SN_OK) return code;
   sn_metrics_init(&d->metrics);
   const double limit = (double)sn_memory_limit(d->config.memory_megabytes), megabyte = 1 << 20;
   const double all = megabyte * d->config.planners_megabytes;
@@ -98,7 +102,7 @@ static SnCode start(SnDaemon *d, SnError *err) {
       !sn_sessions_init(&d->sessions, d->config.sessions) ||
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  SnCode code = sn_models_init(&d->models, &d->config, err);
+  code = sn_models_init(&d->models, &d->config, err);
   const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->records, &d->models, &d->metrics};
   if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);
   return code == SN_OK ? sn_loader_start(d, err) : code;
@@ -116,6 +120,7 @@ static void stop(SnDaemon *d) {
   sn_metrics_free(&d->metrics);
   sn_budget_free(&d->budget);
   sn_systemd_close(&d->systemd);
+  sn_access_free(&d->access);
 }
 
 int main(int argc, char **argv) {
@@ -130,7 +135,8 @@ int main(int argc, char **argv) {
           "sinewd plans for musculoskeletal robots: controllers send states over ZeroMQ and get plans back.\v"
           "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
           "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
-          "SIGTERM and SIGINT end it after the running plans have been answered. Exit status: 0, 1 on failure."};
+          "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the keys of `allow` "
+          "again. Exit status: 0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
   make_options(options, names, docs);
   argp_parse(&argp, argc, argv, 0, NULL, &line);
@@ -139,7 +145,7 @@ int main(int argc, char **argv) {
   d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO};
   SnCode code = configure(&d.config, &line, &err);
   d.log.level = (SnLogLevel)d.config.log;
-  block_signals();
+  block_signals(&d.config);
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;
   if (started) code = start(&d, &err);

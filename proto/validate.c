@@ -298,8 +298,8 @@ int sn_validate_table(SnWireError *err) { return check_table(&sinew__v1__request
 // many tiny fields, which protobuf-c blows up to fifty times, do not fit: no valid request looks like that.
 size_t sn_wire_arena_budget(size_t message_bytes) { return 2 * message_bytes + (256u << 10); }
 
-// The id of a message that could not be unpacked: field 1 is usually the first on the wire.
-static uint64_t salvage_id(const unsigned char *p, size_t n) {
+uint64_t sn_request_id(const void *bytes, size_t n) {
+  const unsigned char *p = bytes;
   uint64_t id = 0;
   if (n < 2 || p[0] != 0x08) return 0;
   for (size_t i = 1; i < n && i <= 10; i++) {
@@ -311,7 +311,7 @@ static uint64_t salvage_id(const unsigned char *p, size_t n) {
 
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err) {
-  *id = salvage_id(bytes, size);
+  *id = sn_request_id(bytes, size);
   sn_wire_arena_reset(arena);
   if (size == 0 || size > SN_WIRE_MESSAGE) {
     refuse(err, "a message of %zu bytes; allowed are 1 to %d", size, SN_WIRE_MESSAGE);

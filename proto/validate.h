@@ -33,6 +33,9 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err);
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err);
 
+// Returns the id of a message that is not unpacked: field 1 is usually the first on the wire. 0 where it is not.
+uint64_t sn_request_id(const void *bytes, size_t size);
+
 // Returns the bytes of an arena that holds every valid message of at most `message_bytes`.
 size_t sn_wire_arena_budget(size_t message_bytes);
 

@@ -61,6 +61,32 @@ typedef struct SinewSession SinewSession;
 // Every function below that asks the daemon fails with the last three as well, and with SINEW_ERR_REFUSED.
 SINEW_API SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retries, SinewError *err);
 
+// Says how to connect.
+typedef struct SinewClientDef {
+  size_t size;
+  const char *endpoint;    // address of the daemon; NULL: its default ipc endpoint of this user
+  double timeout;          // for this and every later request [s], above 0
+  int retries;             // how many more times a request is sent, each time over a fresh connection
+  const char *server_key;  // the daemon's public key in Z85, or a file of it; NULL: no keys
+  const char *key_file;    // file of the client's own secret key, which nobody else may read; NULL: no keys
+} SinewClientDef;
+
+// Returns a definition with a timeout of 10 s, the rest 0.
+static inline SinewClientDef sinew_default_client(void) {
+  SinewClientDef x;
+  memset(&x, 0, sizeof x);
+  x.size = sizeof x;
+  x.timeout = 10;
+  return x;
+}
+
+// Connects as sinew_client_connect does, with keys where `def` has both. Keys are for tcp endpoints of a daemon that
+// asks for them (its settings curve_key and allow); `sinewctl keygen FILE` makes a pair. Returns NULL and, beside the
+// codes above,
+//   SINEW_ERR_ARGUMENT  one key alone, a file that has none or is open to others, keys at an ipc endpoint
+//   SINEW_ERR_REFUSED   the daemon does not let this key in, has another key than server_key, or asks for keys
+SINEW_API SinewClient *sinew_client_connect_by(const SinewClientDef *def, SinewError *err);
+
 // Closes the connection and frees the client. Close its sessions first. Accepts NULL.
 SINEW_API void sinew_client_disconnect(SinewClient *client);
 

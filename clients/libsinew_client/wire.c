@@ -11,6 +11,7 @@
 
 #include "clients/base/api.h"
 #include "clients/base/text.h"
+#include "clients/libsinew_client/handshake_private.h"
 #include "physics/base/clock.h"
 #include "proto/default_endpoint.h"
 
@@ -19,10 +20,14 @@ enum { PROTOCOL = 1 };
 // A longer message ends the connection [bytes].
 static const int64_t LONGEST = 64 << 20;
 
+static const ApiStruct DEF = {"SinewClientDef", "sinew_default_client", sizeof(SinewClientDef),
+                              API_END(SinewClientDef, key_file)};
+
 struct SinewClient {
   void *context, *socket;
   void *telemetry;  // or NULL
   char *endpoint;
+  SnHandshake handshake;
   double timeout;
   int retries;
   uint64_t next_id;
@@ -44,12 +49,17 @@ void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout 
 
 // A fresh socket: replies to what the old one sent can no longer arrive.
 static SinewStatus reconnect(SinewClient *client, SinewError *err) {
+  sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
   client->socket = zmq_socket(client->context, ZMQ_DEALER);
   if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "socket: %s", zmq_strerror(errno));
   const int linger = 0;
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
   zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
+  SinewStatus status = sn_handshake_prepare(&client->handshake, client->socket, err);
+  if (status == SINEW_OK)
+    status = sn_handshake_watch(&client->handshake, client->context, client->socket, client->endpoint, err);
+  if (status != SINEW_OK) return status;
   if (zmq_connect(client->socket, client->endpoint) != 0)
     return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "cannot connect to %s: %s", client->endpoint, zmq_strerror(errno));
   return SINEW_OK;
@@ -64,6 +74,9 @@ SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint6
   sinew__v1__request__pack(request, bytes);
   const int sent = zmq_send(client->socket, bytes, size, ZMQ_DONTWAIT);
   free(bytes);
+  // libzmq gives up on a connection whose keys were refused.
+  const SinewStatus let_in = sn_handshake_check(&client->handshake, client->endpoint, err);
+  if (let_in != SINEW_OK) return let_in;
   if (sent < 0)
     return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "cannot send to %s: %s", client->endpoint, zmq_strerror(errno));
   return api_ok(err);
@@ -73,9 +86,13 @@ SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply *
   *reply = NULL;
   // Without a socket zmq_poll would look at file descriptor 0.
   if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "not connected to %s", client->endpoint);
-  zmq_pollitem_t item = {.socket = client->socket, .events = ZMQ_POLLIN};
-  const int ready = zmq_poll(&item, 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
+  zmq_pollitem_t item[2] = {{.socket = client->socket, .events = ZMQ_POLLIN},
+                            {.socket = client->handshake.monitor, .events = ZMQ_POLLIN}};
+  const int ready = zmq_poll(item, item[1].socket ? 2 : 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
   if (ready <= 0) return SINEW_ERR_TIMEOUT;
+  const SinewStatus let_in = sn_handshake_check(&client->handshake, client->endpoint, err);
+  if (let_in != SINEW_OK) return let_in;
+  if (!item[0].revents) return SINEW_ERR_TIMEOUT;
   zmq_msg_t message;
   zmq_msg_init(&message);
   if (zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) < 0) {
@@ -149,6 +166,10 @@ SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewEr
   zmq_setsockopt(client->telemetry, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   zmq_setsockopt(client->telemetry, ZMQ_CONFLATE, &one, sizeof one);
   zmq_setsockopt(client->telemetry, ZMQ_SUBSCRIBE, "", 0);
+  if (strncmp(endpoint, "tcp://", 6) == 0) {
+    const SinewStatus status = sn_handshake_prepare(&client->handshake, client->telemetry, err);
+    if (status != SINEW_OK) return status;
+  }
   if (zmq_connect(client->telemetry, endpoint) != 0)
     return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
   return SINEW_OK;
@@ -185,20 +206,35 @@ static SinewStatus greet(SinewClient *client, SinewError *err) {
   return status;
 }
 
-static SinewStatus start(SinewClient *client, const char *endpoint, SinewError *err) {
+static SinewStatus start(SinewClient *client, const SinewClientDef *def, SinewError *err) {
   char text[256];
+  const char *endpoint = def->endpoint;
   if (!endpoint && !sn_default_endpoint(text, sizeof text))
     return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
   client->endpoint = strdup(endpoint ? endpoint : text);
   client->context = zmq_ctx_new();
   if (!client->endpoint || !client->context) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
-  const SinewStatus status = reconnect(client, err);
+  SinewStatus status = sn_handshake_keys(&client->handshake, def->server_key, def->key_file, err);
+  if (status == SINEW_OK && client->handshake.keyed && strncmp(client->endpoint, "tcp://", 6) != 0)
+    status = sn_wire_fail(err, SINEW_ERR_ARGUMENT, "%s takes no keys; a daemon asks for them at tcp addresses alone",
+                          client->endpoint);
+  if (status == SINEW_OK) status = reconnect(client, err);
   return status == SINEW_OK ? greet(client, err) : status;
 }
 
 SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retries, SinewError *err) {
-  if (!(timeout > 0) || retries < 0) {
-    api_fail(err, SINEW_ERR_ARGUMENT, "timeout must be > 0 and retries >= 0, got %g and %d", timeout, retries);
+  SinewClientDef def = sinew_default_client();
+  def.endpoint = endpoint;
+  def.timeout = timeout;
+  def.retries = retries;
+  return sinew_client_connect_by(&def, err);
+}
+
+SinewClient *sinew_client_connect_by(const SinewClientDef *given, SinewError *err) {
+  SinewClientDef def = sinew_default_client();
+  if (api_take(&DEF, given, &def, err) != SINEW_OK) return NULL;
+  if (!(def.timeout > 0) || def.retries < 0) {
+    api_fail(err, SINEW_ERR_ARGUMENT, "timeout must be > 0 and retries >= 0, got %g and %d", def.timeout, def.retries);
     return NULL;
   }
   SinewClient *client = calloc(1, sizeof *client);
@@ -206,15 +242,16 @@ SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retr
     api_fail(err, SINEW_ERR_MEMORY, "out of memory");
     return NULL;
   }
-  client->timeout = timeout;
-  client->retries = retries;
-  if (start(client, endpoint, err) == SINEW_OK) return client;
+  client->timeout = def.timeout;
+  client->retries = def.retries;
+  if (start(client, &def, err) == SINEW_OK) return client;
   sinew_client_disconnect(client);
   return NULL;
 }
 
 void sinew_client_disconnect(SinewClient *client) {
   if (!client) return;
+  sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
   if (client->telemetry) zmq_close(client->telemetry);
   if (client->context) zmq_ctx_term(client->context);

@@ -27,12 +27,17 @@ enum {
   KEY_CONTACTS,
   KEY_TIMESTEP,
   KEY_LATENCY,
-  KEY_SPEED
+  KEY_SPEED,
+  KEY_SERVER,
+  KEY_OWN
 };
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of the daemon (default arm_reach)", 0},
     {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
+    {"server-key", KEY_SERVER, "KEY|FILE", 0, "the daemon's public key, or its file, where a tcp address asks for keys",
+     0},
+    {"key", KEY_OWN, "FILE", 0, "file of the own secret key, as sinewctl keygen makes it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "lockstep: the body waits for each plan (default); realtime: it goes on; continuous: it also streams its states, "
      "and applies the newest of the plans that the daemon makes all the time",
@@ -134,14 +139,29 @@ static error_t parse_body_option(int key, char *arg, struct argp_state *state) {
   }
 }
 
+// Options that say where the daemon is.
+static error_t parse_daemon_option(int key, char *arg, struct argp_state *state) {
+  PlantOptions *o = state->input;
+  switch (key) {
+    case 'e':
+      o->endpoint = arg;
+      return 0;
+    case KEY_SERVER:
+      o->server_key = arg;
+      return 0;
+    case KEY_OWN:
+      o->key = arg;
+      return 0;
+    default:
+      return parse_body_option(key, arg, state);
+  }
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   PlantOptions *o = state->input;
   switch (key) {
     case 't':
       o->task = arg;
-      return 0;
-    case 'e':
-      o->endpoint = arg;
       return 0;
     case KEY_MODE:
       parse_mode(state, o, arg);
@@ -182,7 +202,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->quiet = true;
       return 0;
     default:
-      return parse_body_option(key, arg, state);
+      return parse_daemon_option(key, arg, state);
   }
 }
 
@@ -315,7 +335,12 @@ int main(int argc, char **argv) {
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   SinewError err;
-  SinewClient *client = sinew_client_connect(opt.endpoint, PLANT_ANSWERING, 0, &err);
+  SinewClientDef daemon = sinew_default_client();
+  daemon.endpoint = opt.endpoint;
+  daemon.timeout = PLANT_ANSWERING;
+  daemon.server_key = opt.server_key;
+  daemon.key_file = opt.key;
+  SinewClient *client = sinew_client_connect_by(&daemon, &err);
   if (!client) return fail(err.text);
   sn_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);

@@ -8,14 +8,15 @@
 
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
+#include "clients/sinewctl/keygen_private.h"
 #include "clients/sinewctl/watch_private.h"
 
-enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };
+enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL, KEY_SERVER, KEY_OWN };
 
 enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 
 typedef struct Options {
-  const char *endpoint;
+  const char *endpoint, *server_key, *key;
   double timeout, deadline;
   uint64_t seed;
   bool json, states, gradient, has_seed;
@@ -182,6 +183,9 @@ static bool do_watch(Call *call) {
   return session_id(call, 1, &session);
 }
 
+// No request either: main() makes the keys, and needs no daemon for it.
+static bool do_keygen(Call *call) { return call != NULL; }
+
 static bool do_reset(Call *call) {
   Sinew__V1__ResetRequest *r = body(call, "reset");
   if (call->opt->has_seed) {
@@ -307,6 +311,7 @@ static const Command COMMANDS[] = {
     {"watch", "SESSION", "how it fares, live; see --seconds, --count, --interval", 2, 2, do_watch},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
+    {"keygen", "FILE", "make a pair of keys: FILE (secret, mode 600), FILE.pub (public)", 2, 2, do_keygen},
 };
 enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
 
@@ -314,6 +319,9 @@ enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
 
 static const struct argp_option OPTIONS[] = {
     {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
+    {"server-key", KEY_SERVER, "KEY|FILE", 0, "the daemon's public key, or its file, where a tcp address asks for keys",
+     0},
+    {"key", KEY_OWN, "FILE", 0, "file of the own secret key, as keygen makes it", 0},
     {"json", 'j', NULL, 0, "print the reply as one line of JSON", 0},
     {"timeout", 't', "SECONDS", 0, "wait for a reply (default 60)", 0},
     {"seed", 's', "N", 0, "seed of open and reset", 0},
@@ -349,6 +357,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
   switch (key) {
     case 'e':
       o->endpoint = arg;
+      return 0;
+    case KEY_SERVER:
+      o->server_key = arg;
+      return 0;
+    case KEY_OWN:
+      o->key = arg;
       return 0;
     case 'j':
       o->json = true;
@@ -452,6 +466,25 @@ static SinewStatus watch(SinewClient *client, const Options *opt, SinewError *er
   return watch_run(client, &watch, err);
 }
 
+static SinewClient *connect_to_daemon(const Options *opt, SinewError *err) {
+  SinewClientDef def = sinew_default_client();
+  def.endpoint = opt->endpoint;
+  def.timeout = fmin(opt->timeout, GREETING);
+  def.server_key = opt->server_key;
+  def.key_file = opt->key;
+  return sinew_client_connect_by(&def, err);
+}
+
+static int make_keys(const Options *opt) {
+  char public[SN_KEY_TEXT], error[1024];
+  if (!keygen_run(opt->word[1], public, error, sizeof error)) return report_error(opt, "no keys", error);
+  if (opt->json)
+    printf("{\"public\":\"%s\"}\n", public);  // Z85 has no character that JSON would want escaped
+  else
+    printf("public key: %s\n", public);
+  return 0;
+}
+
 int main(int argc, char **argv) {
   Options opt = {.timeout = 60, .deadline = 0.1};
   const struct argp argp = {OPTIONS,
@@ -469,6 +502,7 @@ int main(int argc, char **argv) {
     snprintf(text, sizeof text, "%s %s", command->name, command->arguments);
     return report_error(&opt, "usage", text);
   }
+  if (command->run == do_keygen) return make_keys(&opt);
   Call call = {.opt = &opt, .request = SINEW__V1__REQUEST__INIT};
   SinewError err;
   int result = 1;
@@ -476,7 +510,7 @@ int main(int argc, char **argv) {
   Sinew__V1__Reply *reply = NULL;
   if (!command->run(&call))
     report_error(&opt, "bad argument", call.error);
-  else if (!(client = sinew_client_connect(opt.endpoint, fmin(opt.timeout, GREETING), 0, &err)))
+  else if (!(client = connect_to_daemon(&opt, &err)))
     report_error(&opt, "no connection", err.text);
   else {
     sn_wire_set_timeout(client, opt.timeout);

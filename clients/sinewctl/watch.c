@@ -237,7 +237,8 @@ static SinewStatus subscribe(Watch *w, SinewError *err) {
   Sinew__V1__Reply *reply;
   SinewStatus status = sn_request(w->client, &request, &reply, err);
   if (status != SINEW_OK) return status;
-  w->telemetry = w->options->interval <= 0 && reply->hello->telemetry[0];
+  // Telemetry at a tcp address tells no ids of sessions: there it is asked.
+  w->telemetry = w->options->interval <= 0 && strncmp(reply->hello->telemetry, "ipc://", 6) == 0;
   if (w->telemetry) status = sn_wire_subscribe(w->client, reply->hello->telemetry, err);
   sn_free_reply(reply);
   return status;

@@ -243,6 +243,7 @@ static void work(SnScheduler *s, Turn turn) {
     plan_slice(s, p);
   const double after = sn_clock_now();
   sn_metrics_served(&p->metrics, after - s->now);
+  sn_quota_spend(p->owner, after - s->now);
   if (!turn.background) return;
   p->account += after - s->now;
   s->background = fmin(fmax(s->background, after) + BACKGROUND_PART * (after - s->now), after + BACKGROUND_WAIT);

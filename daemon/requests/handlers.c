@@ -1,5 +1,12 @@
+#include <stdio.h>
+
 #include "daemon/requests/handlers_private.h"
 #include "daemon/requests/loader_private.h"
+#include "daemon/requests/roles_private.h"
+#include "physics/base/clock.h"
+
+// Seconds between two lines of the log on what one peer was refused.
+#define REPORT_TIME 60.0
 
 // Work for the loader threads.
 static SnCode handle_load(SnDaemon *d, SnJob *job, SnError *err) {
@@ -49,10 +56,47 @@ void sn_answer(SnDaemon *d, SnJob *job, Sinew__V1__Reply *reply) {
   sn_job_free(job);
 }
 
+// Answers what a peer may not ask for, or not so often. The log has a line a minute of each peer.
+static void deny(SnDaemon *d, const SnRoute *route, Sinew__V1__Error__Code code, const char *why) {
+  SnPeer *peer = route->peer;
+  peer->refused++;
+  if (peer->reported == 0 || route->arrived - peer->reported >= REPORT_TIME) {
+    sn_log_event(&d->log, SN_LOG_WARNING, "refused: %llu requests of %s (%.40s), the latest: %s",
+                 (unsigned long long)peer->refused, peer->name, peer->key, why);
+    peer->refused = 0;
+    peer->reported = route->arrived;
+  }
+  sn_outbox_error(&d->outbox, route, code, "%s", why);
+}
+
+// Whether a peer may ask for that; if not, it has been told why.
+static bool admit(SnDaemon *d, const SnRoute *route, const Sinew__V1__Request *request) {
+  char why[200];
+  SnPeer *peer = route->peer;
+  const SnRole least = sn_role_needed(request->body_case);
+  if (peer->role < least) {
+    const ProtobufCFieldDescriptor *field =
+        protobuf_c_message_descriptor_get_field(request->base.descriptor, (unsigned)request->body_case);
+    snprintf(why, sizeof why, "%s needs the role %s; this key has %s", field->name, sn_role_name(least),
+             sn_role_name(peer->role));
+    deny(d, route, SINEW__V1__ERROR__CODE__PERMISSION, why);
+    return false;
+  }
+  if (!sn_needs_planning(request->body_case) || sn_quota_planning(peer, sn_clock_now(), why, sizeof why)) return true;
+  deny(d, route, SINEW__V1__ERROR__CODE__LIMIT, why);
+  return false;
+}
+
 void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t size) {
   SnRoute route = *from;
   SnWireError wire;
+  char why[200];
   d->requests++;
+  if (!sn_quota_request(route.peer, size, sn_clock_now(), why, sizeof why)) {
+    route.id = sn_request_id(bytes, size);
+    deny(d, &route, SINEW__V1__ERROR__CODE__LIMIT, why);
+    return;
+  }
   const Sinew__V1__Request *request = sn_request_read(&d->arena, bytes, size, &route.id, &wire);
   if (!request) {
     d->malformed += wire.code == SINEW__V1__ERROR__CODE__MALFORMED;
@@ -64,6 +108,7 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
     sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
     return;
   }
+  if (!admit(d, &route, request)) return;
 
   SnError err = {0};
   SnJob *job = sn_job_create(&route, bytes, size);

@@ -1,10 +1,18 @@
 // Hello, health and statistics: answered by the event loop at once.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/base/memory.h"
 #include "daemon/requests/handlers_private.h"
+#include "daemon/requests/roles_private.h"
 #include "physics/base/clock.h"
+
+// The address of what is published, for a peer who can connect to it and may: with a key that is a tcp address.
+static char *published_for(const SnPeer *peer, char *address, SnRole least) {
+  static char none[] = "";
+  return !*peer->key || (peer->role >= least && !strncmp(address, "tcp://", 6)) ? address : none;
+}
 
 SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   SnScratch scratch = {0};
@@ -24,8 +32,9 @@ SnCode sn_handle_hello(SnDaemon *d, SnJob *job, SnError *err) {
   out.n_backends = device.present ? 2 : 1;
   out.number = sn_pack_number_type();
   out.limits = &limits;
-  out.telemetry = d->config.telemetry;
-  out.records = d->config.records;
+  out.telemetry = published_for(job->route.peer, d->config.telemetry, SN_ROLE_WATCH);
+  out.records = published_for(job->route.peer, d->config.records, SN_ROLE_ADMIN);
+  out.role = (char *)(uintptr_t)sn_role_name(job->route.peer->role);
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_HELLO;
   reply.hello = &out;
@@ -90,10 +99,10 @@ static bool plans_on_device(const SnSession *session, const SnDeviceView *view) 
   return session->on_device && !view->lost;
 }
 
-static void pack_session(SnSession *session, SnDeviceView *device, Sinew__V1__SessionStatistics *out) {
+static void pack_session(SnSession *session, SnDeviceView *device, bool known, Sinew__V1__SessionStatistics *out) {
   SnMetricsView view = sn_metrics_view(&session->metrics);
   sinew__v1__session_statistics__init(out);
-  out->session = session->id;
+  out->session = known ? session->id : 0;
   out->task = session->task->name;
   out->plans = view.plans;
   out->misses = view.misses;
@@ -125,7 +134,7 @@ static void count_sessions(SnDaemon *d, const SnDeviceView *view, Sinew__V1__Sta
   }
 }
 
-Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only) {
+Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only, const SnPeer *peer) {
   size_t n = only ? 1 : (size_t)sn_sessions_count(&d->sessions);
   Sinew__V1__Statistics *out = sn_scratch_alloc(scratch, sizeof *out);
   Sinew__V1__SessionStatistics **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list), *items;
@@ -147,7 +156,8 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
   out->queue = (uint32_t)(sn_loader_waiting(&d->loader) + sn_queue_count(&d->scheduler.commands) +
                           atomic_load(&d->scheduler.evaluations));
   for (size_t i = 0; i < n; i++) {
-    pack_session(only ? only : sn_sessions_at(&d->sessions, (int)i), device, &items[i]);
+    SnSession *session = only ? only : sn_sessions_at(&d->sessions, (int)i);
+    pack_session(session, device, only || sn_may_know(peer, session), &items[i]);
     list[i] = &items[i];
   }
   out->sessions = list;
@@ -160,11 +170,12 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
 SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {
   uint64_t id = job->request->statistics->session;
   SnSession *only = id ? sn_sessions_find(&d->sessions, id) : NULL;
+  if (only && !sn_may_use(job->route.peer, only)) only = NULL;
   if (id && !only) return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu", (unsigned long long)id);
   SnScratch scratch = {0};
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_STATISTICS;
-  reply.statistics = sn_pack_statistics(d, &scratch, only);
+  reply.statistics = sn_pack_statistics(d, &scratch, only, job->route.peer);
   SnCode code = reply.statistics ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "out of memory");
   if (code == SN_OK) sn_answer(d, job, &reply);
   sn_scratch_free(&scratch);

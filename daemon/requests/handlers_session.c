@@ -4,14 +4,17 @@
 
 #include "daemon/requests/handlers_private.h"
 #include "daemon/requests/loader_private.h"
+#include "daemon/requests/roles_private.h"
 #include "physics/base/clock.h"
 
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0
 
-// The session of a request, whose lease it renews. NULL and err when there is none.
-static SnSession *find_session(SnDaemon *d, uint64_t id, SnError *err) {
+// The session of a request, whose lease it renews. NULL and err when there is none. One of another key is none: whoever
+// guesses ids is not told which are right.
+static SnSession *find_session(SnDaemon *d, const SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
+  if (session && !sn_may_use(job->route.peer, session)) session = NULL;
   if (session)
     session->heard = fmax(session->heard, sn_clock_now());
   else
@@ -52,11 +55,17 @@ static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls 
   return check_size("applied.ctrl", applied->n_ctrl, applied->n_time * (size_t)session->nu, false, err);
 }
 
+static SnCode refuse_open(const SnDaemon *d, const SnPeer *peer, SnError *err) {
+  if (peer->quota.sessions < d->config.sessions && peer->sessions >= peer->quota.sessions)
+    return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
+  return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
+}
+
 SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
-  if (!sn_sessions_reserve(&d->sessions))
-    return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
+  SnPeer *peer = job->route.peer;
+  if (!sn_sessions_reserve(&d->sessions, peer)) return refuse_open(d, peer, err);
   if (sn_loader_push(d, job)) return SN_OK;
-  sn_sessions_unreserve(&d->sessions);
+  sn_sessions_unreserve(&d->sessions, peer);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 
@@ -66,7 +75,7 @@ static void close_session(SnDaemon *d, SnSession *session) {
 }
 
 SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
-  SnSession *session = find_session(d, job->request->close->session, err);
+  SnSession *session = find_session(d, job, job->request->close->session, err);
   if (!session) return err->code;
   sn_log_event(&d->log, SN_LOG_INFO, "closed: session %llu", (unsigned long long)session->id);
   close_session(d, session);
@@ -80,7 +89,7 @@ SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__PlanRequest *in = job->request->plan;
-  SnSession *session = find_session(d, in->session, err);
+  SnSession *session = find_session(d, job, in->session, err);
   if (!session) return err->code;
   SnCode code = check_state(session, in->state, err);
   if (code == SN_OK) code = check_applied(session, in->applied, err);
@@ -96,7 +105,7 @@ SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_state(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__StreamState *in = job->request->stream_state;
-  SnSession *session = find_session(d, in->session, err);
+  SnSession *session = find_session(d, job, in->session, err);
   if (!session) return err->code;
   SnCode code = check_state(session, in->state, err);
   if (code == SN_OK) code = check_applied(session, in->applied, err);
@@ -115,7 +124,7 @@ static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__EvaluateRequest *in = job->request->evaluate;
-  SnSession *session = find_session(d, in->session, err);
+  SnSession *session = find_session(d, job, in->session, err);
   if (!session) return err->code;
   size_t nu = (size_t)session->nu, most = (size_t)d->config.horizon;
   SnCode code = check_state(session, in->state, err);
@@ -159,7 +168,7 @@ static uint64_t session_of(const Sinew__V1__Request *r) {
 // Reset; get, set and revert configuration; begin and end of continuous mode; snapshots.
 SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__Request *r = job->request;
-  job->session = find_session(d, session_of(r), err);
+  job->session = find_session(d, job, session_of(r), err);
   if (!job->session) return err->code;
   bool anew = r->body_case == SINEW__V1__REQUEST__BODY_RESET && (r->reset->has_seed_case || r->reset->snapshot);
   return anew ? reset_by_loader(d, job, err) : command(d, job, err);
@@ -173,6 +182,16 @@ void sn_close_expired(SnDaemon *d) {
     if (idle <= atomic_load(&session->lease)) continue;
     sn_log_event(&d->log, SN_LOG_WARNING, "lease-expired: session %llu, no request for %.1f s",
                  (unsigned long long)session->id, idle);
+    close_session(d, session);
+  }
+}
+
+void sn_close_revoked(SnDaemon *d) {
+  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
+    SnSession *session = sn_sessions_at(&d->sessions, i);
+    if (session->owner->role >= SN_ROLE_PLAN) continue;
+    sn_log_event(&d->log, SN_LOG_WARNING, "closed: session %llu, its key may have none any more",
+                 (unsigned long long)session->id);
     close_session(d, session);
   }
 }

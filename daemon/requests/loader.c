@@ -20,7 +20,7 @@ static void fail(SnDaemon *d, const SnJob *job, const SnError *err) {
   const Sinew__V1__Request *r = job->request;
   if (r->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
     sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", r->open->task, err->text);
-    sn_sessions_unreserve(&d->sessions);
+    sn_sessions_unreserve(&d->sessions, job->route.peer);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_LOAD_MODEL) {
     sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->load_model->model, err->text);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL) {
@@ -296,6 +296,7 @@ static bool open_session(SnDaemon *d, SnJob *job) {
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   session->heard = sn_clock_now();
+  session->owner = job->route.peer;
   sn_scheduler_add(&d->scheduler, session);
   sn_sessions_add(&d->sessions, session);
   sn_outbox_send(&d->outbox, packed);
@@ -363,7 +364,7 @@ static bool carry_out(SnDaemon *d, SnJob *job) {
 }
 
 static void refuse(SnDaemon *d, SnJob *job) {
-  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions);
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, job->route.peer);
   if (job->session) sn_scheduler_release(&d->scheduler, job->session);
   sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
   sn_job_free(job);

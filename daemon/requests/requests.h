@@ -32,6 +32,7 @@ typedef struct SnDaemon {
   SnSystemd systemd;
   double started;  // on sn_clock_now()
 
+  SnAccess access;
   SnOutbox outbox;
   SnRecords records;
   SnModels models;
@@ -60,11 +61,14 @@ void sn_loader_stop(SnDaemon *daemon);
 // Answers one frame from a client, or hands it to a thread that will. The event loop calls it.
 void sn_handle_frame(SnDaemon *daemon, const SnRoute *route, const void *bytes, size_t size);
 
-// Packs statistics of the daemon (session NULL) or of one session. Returns NULL when out of memory. The event loop
-// calls it.
-Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, SnSession *session);
+// Packs statistics of the daemon (session NULL) or of one session, for a peer or (NULL) for the public. Ids of sessions
+// that are none of theirs are 0. Returns NULL when out of memory. The event loop calls it.
+Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, SnSession *session, const SnPeer *peer);
 
 // Closes the sessions whose lease has run out. The event loop calls it.
 void sn_close_expired(SnDaemon *daemon);
+
+// Closes the sessions of keys that may have none any more. The event loop calls it.
+void sn_close_revoked(SnDaemon *daemon);
 
 #endif

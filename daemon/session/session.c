@@ -41,17 +41,19 @@ void sn_sessions_free(SnSessions *sessions) {
   *sessions = (SnSessions){0};
 }
 
-bool sn_sessions_reserve(SnSessions *sessions) {
+bool sn_sessions_reserve(SnSessions *sessions, SnPeer *peer) {
   pthread_mutex_lock(&sessions->mutex);
-  bool ok = sessions->count + sessions->reserved < sessions->capacity;
+  bool ok = sessions->count + sessions->reserved < sessions->capacity && peer->sessions < peer->quota.sessions;
   sessions->reserved += ok;
+  peer->sessions += ok;
   pthread_mutex_unlock(&sessions->mutex);
   return ok;
 }
 
-void sn_sessions_unreserve(SnSessions *sessions) {
+void sn_sessions_unreserve(SnSessions *sessions, SnPeer *peer) {
   pthread_mutex_lock(&sessions->mutex);
   sessions->reserved--;
+  peer->sessions--;
   pthread_mutex_unlock(&sessions->mutex);
 }
 
@@ -76,6 +78,7 @@ void sn_sessions_remove(SnSessions *sessions, SnSession *session) {
   for (int i = 0; i < sessions->count; i++)
     if (sessions->item[i] == session) {
       sessions->item[i] = sessions->item[--sessions->count];
+      session->owner->sessions--;
       break;
     }
   pthread_mutex_unlock(&sessions->mutex);

@@ -126,6 +126,7 @@ typedef struct SnStream {
 struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
+  SnPeer *owner;  // who opened it
   SnTask *task;
   SnLoadedModel *loaded;
   char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
@@ -180,10 +181,10 @@ typedef struct SnSessions {
 bool sn_sessions_init(SnSessions *sessions, int capacity);
 void sn_sessions_free(SnSessions *sessions);
 
-// Reserves a place before the work of opening begins; false when all are taken. Each place is then either given back by
-// sn_sessions_unreserve or filled by sn_sessions_add.
-bool sn_sessions_reserve(SnSessions *sessions);
-void sn_sessions_unreserve(SnSessions *sessions);
+// Reserves a place for a peer before the work of opening begins; false when all are taken, or all that the peer may
+// have. Each place is then either given back by sn_sessions_unreserve or filled by sn_sessions_add.
+bool sn_sessions_reserve(SnSessions *sessions, SnPeer *peer);
+void sn_sessions_unreserve(SnSessions *sessions, SnPeer *peer);
 void sn_sessions_add(SnSessions *sessions, SnSession *session);
 
 // Returns the session with an id, or NULL.

@@ -11,13 +11,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Whoever can write the socket's folder can put a socket of his own in its place. In a folder as /tmp (sticky) that is
+// the owner alone. A folder that is missing is the bind's to tell.
+static SnCode check_folder(const char *address, const char *path, SnError *err) {
+  char folder[SN_IPC_PATH_MAX + 1];
+  struct stat st;
+  snprintf(folder, sizeof folder, "%.*s", (int)(strrchr(path, '/') - path), path);
+  if (stat(*folder ? folder : "/", &st) != 0) return SN_OK;
+  const bool strange = st.st_uid != geteuid() && st.st_uid != 0;
+  if (!strange && (!(st.st_mode & 022) || (st.st_mode & S_ISVTX))) return SN_OK;
+  return sn_fail(err, SN_ERR_STATE,
+                 "%s: other users can write its folder (owner %lu, mode %03o); allowed is one of this user or root "
+                 "that nobody else can write",
+                 address, (unsigned long)st.st_uid, (unsigned)(st.st_mode & 07777));
+}
+
 static SnCode check_ipc(const char *address, const char *path, SnError *err) {
   if (*path != '/')
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: an ipc address needs an absolute path, as ipc:///run/x.sock", address);
   if (strlen(path) > SN_IPC_PATH_MAX)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: the path has %zu bytes; a socket's path may have %d", address,
                    strlen(path), SN_IPC_PATH_MAX);
-  return SN_OK;
+  return check_folder(address, path, err);
 }
 
 // "127." and three more numbers up to 255.
@@ -28,11 +43,12 @@ static bool is_loopback4(const char *host, size_t n) {
   if (n >= sizeof text) return false;
   memcpy(text, host, n);
   text[n] = '\0';
+  if (strspn(text, "0123456789.") != n) return false;
   if (sscanf(text, "%3u.%3u.%3u.%3u%c", &a, &b, &c, &d, &end) != 4) return false;
   return a == 127 && b < 256 && c < 256 && d < 256;
 }
 
-static SnCode check_tcp(const char *address, const char *rest, SnError *err) {
+static SnCode check_tcp(const char *address, const char *rest, bool keys, SnError *err) {
   const char *colon = strrchr(rest, ':');
   char *end;
   size_t n = colon ? (size_t)(colon - rest) : 0;
@@ -40,17 +56,18 @@ static SnCode check_tcp(const char *address, const char *rest, SnError *err) {
   if (port < 1 || port > 65535 || *end)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: a tcp address needs a port from 1 to 65535, as tcp://127.0.0.1:7440",
                    address);
+  if (keys && n > 0) return SN_OK;
   if (is_loopback4(rest, n) || (n == 5 && !memcmp(rest, "[::1]", 5))) return SN_OK;
   return sn_fail(
       err, SN_ERR_ARGUMENT,
-      "%s is reachable from other machines, and this version has no encryption; allowed are ipc://PATH and tcp:// on "
-      "127.0.0.1 or [::1]",
+      "%s is reachable from other machines, which needs keys: see curve_key and allow; without them allowed are "
+      "ipc://PATH and tcp:// on 127.0.0.1 or [::1]",
       address);
 }
 
-SnCode sn_endpoint_check(const char *address, SnError *err) {
+SnCode sn_endpoint_check(const char *address, bool keys, SnError *err) {
   if (!strncmp(address, "ipc://", 6)) return check_ipc(address, address + 6, err);
-  if (!strncmp(address, "tcp://", 6)) return check_tcp(address, address + 6, err);
+  if (!strncmp(address, "tcp://", 6)) return check_tcp(address, address + 6, keys, err);
   return sn_fail(err, SN_ERR_ARGUMENT, "'%s' is no address; allowed are ipc://PATH and tcp:// on 127.0.0.1 or [::1]",
                  address);
 }

@@ -6,10 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "daemon/access/access.h"
 #include "proto/sinew.pb-c.h"
 
-// Tells where a reply goes: the routing id of the client and the id of its request.
+// Tells where a reply goes: the routing id of the client and the id of its request; and who asks.
 typedef struct SnRoute {
+  SnPeer *peer;  // whoever sent the request; there until the daemon ends
   uint64_t id;
   double arrived;  // when the request was read, on sn_clock_now()
   uint8_t size;

@@ -14,11 +14,13 @@
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. RECORDS_WAITING are
 // those of a second at 1 kHz, two a plan. SUBSCRIBER_BYTES holds the handshake of a SUB socket and a subscription to
 // everything or to a session; up to there libzmq copies frames, and keeps longer ones with the buffer that they came
-// in. SUBSCRIPTIONS_BURST is how many are read before others get their turn.
+// in. KEYED_SUBSCRIBER_BYTES holds the longest message of a handshake with keys. SUBSCRIPTIONS_BURST is how many are
+// read before others get their turn.
 enum {
   REPLIES_WAITING = 256,
   RECORDS_WAITING = 2048,
   SUBSCRIBER_BYTES = 32,
+  KEYED_SUBSCRIBER_BYTES = 512,
   SUBSCRIPTIONS_BURST = 4096,
   HANDSHAKE_MS = 5000
 };
@@ -28,7 +30,10 @@ enum {
 
 static void set_int(void *socket, int option, int value) { zmq_setsockopt(socket, option, &value, sizeof value); }
 
-static SnCode bind_address(void *socket, const char *address, SnError *err) {
+static SnCode bind_address(const SnSockets *s, const SnListener *listener, const char *address, SnError *err) {
+  void *socket = listener->socket;
+  SnCode code = sn_zap_secure(&s->zap, socket, address, listener->name, err);
+  if (code != SN_OK) return code;
   if (strchr(address, '[')) set_int(socket, ZMQ_IPV6, 1);
   // Sockets are for this user alone.
   mode_t mask = umask(0077);
@@ -78,19 +83,23 @@ static SnCode open_router(SnSockets *s, SnError *err) {
   if (code == SN_OK) code = open_listener(s, listener, ZMQ_ROUTER, s->config->message_bytes, err);
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_ROUTER_MANDATORY, 1);  // a full pipe and a client that is gone are told
-  code = bind_address(listener->socket, s->config->endpoint, err);
-  if (code == SN_OK && *s->config->tcp) code = bind_address(listener->socket, s->config->tcp, err);
+  code = bind_address(s, listener, s->config->endpoint, err);
+  if (code == SN_OK && *s->config->tcp) code = bind_address(s, listener, s->config->tcp, err);
   return code;
+}
+
+static int subscriber_bytes(const SnSockets *s, const char *address) {
+  return s->zap.socket && !strncmp(address, "tcp://", 6) ? KEYED_SUBSCRIBER_BYTES : SUBSCRIBER_BYTES;
 }
 
 // A PUB socket with ZMQ_CONFLATE holds one message a subscriber and direction, the newest, whatever is sent to it.
 static SnCode open_telemetry(SnSockets *s, SnError *err) {
   if (!*s->config->telemetry) return SN_OK;
   SnListener *listener = &s->telemetry;
-  SnCode code = open_listener(s, listener, ZMQ_PUB, SUBSCRIBER_BYTES, err);
+  SnCode code = open_listener(s, listener, ZMQ_PUB, subscriber_bytes(s, s->config->telemetry), err);
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_CONFLATE, 1);
-  return bind_address(listener->socket, s->config->telemetry, err);
+  return bind_address(s, listener, s->config->telemetry, err);
 }
 
 // An XPUB socket tells of each subscription, also of one to a topic that others have, and of the end of the last one to
@@ -98,39 +107,44 @@ static SnCode open_telemetry(SnSockets *s, SnError *err) {
 static SnCode open_records(SnSockets *s, SnError *err) {
   if (!*s->config->records) return SN_OK;
   SnListener *listener = &s->records;
-  SnCode code = open_listener(s, listener, ZMQ_XPUB, SUBSCRIBER_BYTES, err);
+  SnCode code = open_listener(s, listener, ZMQ_XPUB, subscriber_bytes(s, s->config->records), err);
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_XPUB_VERBOSE, 1);
   set_int(listener->socket, ZMQ_SNDHWM, RECORDS_WAITING);
-  return bind_address(listener->socket, s->config->records, err);
+  return bind_address(s, listener, s->config->records, err);
 }
 
 // The address of what is published, called `name`; "" is none. It must be another than those that are `taken`.
-static SnCode check_published(const char *name, const char *address, const char *const taken[3], SnError *err) {
+static SnCode check_published(const char *name, const char *address, const char *const taken[3], bool keys,
+                              SnError *err) {
   if (!*address) return SN_OK;
   for (int i = 0; i < 3; i++)
     if (!strcmp(address, taken[i]))
       return sn_fail(err, SN_ERR_ARGUMENT, "%s and %s need different addresses; both are %s", name,
                      i < 2 ? "requests" : "records", address);
-  return sn_endpoint_check(address, err);
+  return sn_endpoint_check(address, keys, err);
 }
 
 static SnCode check_and_lock(SnSockets *s, SnError *err) {
   const SnConfig *c = s->config;
-  SnCode code = sn_endpoint_check(c->endpoint, err);
-  if (code == SN_OK && *c->tcp) code = sn_endpoint_check(c->tcp, err);
+  const bool keys = *c->curve_key != '\0';
+  SnCode code = sn_endpoint_check(c->endpoint, keys, err);
+  if (code == SN_OK && *c->tcp) code = sn_endpoint_check(c->tcp, keys, err);
   if (code == SN_OK && *c->tcp && strncmp(c->tcp, "tcp://", 6))
     code = sn_fail(err, SN_ERR_ARGUMENT, "tcp is %s; it must begin with tcp://", c->tcp);
   if (code == SN_OK)
-    code = check_published("telemetry", c->telemetry, (const char *const[]){c->endpoint, c->tcp, c->records}, err);
-  if (code == SN_OK) code = check_published("records", c->records, (const char *const[]){c->endpoint, c->tcp, ""}, err);
+    code =
+        check_published("telemetry", c->telemetry, (const char *const[]){c->endpoint, c->tcp, c->records}, keys, err);
+  if (code == SN_OK)
+    code = check_published("records", c->records, (const char *const[]){c->endpoint, c->tcp, ""}, keys, err);
   if (code == SN_OK) code = sn_endpoint_lock(c->endpoint, &s->router_lock, err);
   if (code == SN_OK && *c->telemetry) code = sn_endpoint_lock(c->telemetry, &s->telemetry_lock, err);
   if (code == SN_OK && *c->records) code = sn_endpoint_lock(c->records, &s->records_lock, err);
   return code;
 }
 
-SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err) {
+SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, SnAccess *access, SnRecords *subscribed,
+                       SnError *err) {
   *s = (SnSockets){.config = config,
                    .log = log,
                    .subscribed = subscribed,
@@ -145,7 +159,8 @@ SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, S
   s->context = zmq_ctx_new();
   s->unsent = calloc((size_t)config->connections, sizeof(SnReply *));
   if (!s->context || !s->unsent) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  code = open_router(s, err);
+  code = sn_zap_open(&s->zap, s->context, config, access, log, err);
+  if (code == SN_OK) code = open_router(s, err);
   if (code == SN_OK) code = open_telemetry(s, err);
   return code == SN_OK ? open_records(s, err) : code;
 }
@@ -173,6 +188,11 @@ void sn_sockets_drop(SnSockets *s, SnListener *listener, double pause) {
   close_listener(s, listener, 0);
   if (listener == &s->router) drop_unsent(s);
   listener->opens = sn_clock_now() + pause;
+}
+
+void sn_sockets_revoke(SnSockets *s) {
+  if (!strncmp(s->config->telemetry, "tcp://", 6)) sn_sockets_drop(s, &s->telemetry, 0);
+  if (!strncmp(s->config->records, "tcp://", 6)) sn_sockets_drop(s, &s->records, 0);
 }
 
 // Opens a listener again when it is time. An address is free a moment after the close only, so it may take some tries.
@@ -211,6 +231,7 @@ SnCode sn_sockets_maintain(SnSockets *s, SnError *err) {
   report_refused(s, &s->telemetry);
   report_refused(s, &s->records);
   const double now = sn_clock_now();
+  sn_zap_report(&s->zap, now);
   const int unheard = sn_connections_cut_unheard(&s->connections, now);
   if (unheard) sn_log_event(s->log, SN_LOG_DEBUG, "unheard: %d connections are to try again", unheard);
   publish_again(s, &s->telemetry, now);
@@ -224,6 +245,7 @@ void sn_sockets_close(SnSockets *s, double linger) {
   close_listener(s, &s->router, linger);
   close_listener(s, &s->telemetry, 0);
   close_listener(s, &s->records, linger);
+  sn_zap_close(&s->zap);
   if (s->context) zmq_ctx_term(s->context);
   drop_unsent(s);
   free(s->unsent);

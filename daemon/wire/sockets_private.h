@@ -7,6 +7,7 @@
 #include "daemon/wire/connections_private.h"
 #include "daemon/wire/outbox.h"
 #include "daemon/wire/records.h"
+#include "daemon/wire/zap_private.h"
 
 // Holds a socket that clients connect to, and the one that tells of its connections.
 typedef struct SnListener {
@@ -23,6 +24,7 @@ typedef struct SnSockets {
   void *context;
   SnRecords *subscribed;  // hears who subscribes to records
   SnListener router, telemetry, records;
+  SnZap zap;
   SnConnections connections;
   int router_lock, telemetry_lock, records_lock;
   int monitors;      // made so far; each has a name of its own
@@ -30,10 +32,13 @@ typedef struct SnSockets {
   int nunsent;
 } SnSockets;
 
-// Checks the addresses, takes the locks, binds. err says which address and why. `subscribed` hears who subscribes to
-// records.
-SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnRecords *subscribed,
-                       SnError *err);
+// Checks the addresses, takes the locks, binds. err says which address and why. `access` says who may connect, and
+// `subscribed` hears who subscribes to records.
+SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnAccess *access,
+                       SnRecords *subscribed, SnError *err);
+
+// Drops those who listen to telemetry and records by keys; who may still do so connects again by himself.
+void sn_sockets_revoke(SnSockets *sockets);
 
 // Drops all connections of a listener. It listens again after `pause` seconds, and clients connect again by themselves.
 // This is for when memory runs out: a message of endless frames piles up inside the socket library, where nothing else

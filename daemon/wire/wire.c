@@ -23,7 +23,7 @@ struct SnWire {
   bool full;       // replies are kept for clients that do not read
 };
 
-SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err) {
+SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnAccess *access, SnRecords *subscribed, SnError *err) {
   SnWire *wire = calloc(1, sizeof *wire);
   if (!wire) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
@@ -32,10 +32,12 @@ SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnRecords *subscr
   wire->log = log;
   sn_inbox_init(&wire->inbox, MAX_WAITING, LONGEST_WAITING * (size_t)config->message_bytes);
   sn_memory_guard_init(&wire->guard, config);
-  if (sn_sockets_open(&wire->sockets, config, log, subscribed, err) == SN_OK) return wire;
+  if (sn_sockets_open(&wire->sockets, config, log, access, subscribed, err) == SN_OK) return wire;
   sn_wire_close(wire, 0);
   return NULL;
 }
+
+void sn_wire_revoke(SnWire *wire) { sn_sockets_revoke(&wire->sockets); }
 
 void sn_wire_close(SnWire *wire, double linger) {
   if (!wire) return;
@@ -47,19 +49,21 @@ void sn_wire_close(SnWire *wire, double linger) {
 bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms) {
   SnSockets *s = &wire->sockets;
   SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
-  zmq_pollitem_t items[8] = {{NULL, fd[0], ZMQ_POLLIN, 0}, {NULL, fd[1], ZMQ_POLLIN, 0}};
+  zmq_pollitem_t items[9] = {{NULL, fd[0], ZMQ_POLLIN, 0}, {NULL, fd[1], ZMQ_POLLIN, 0}};
   int n = 2;
   for (int i = 0; i < 3; i++) {
     if (!listener[i]->socket) continue;
     items[n++] = (zmq_pollitem_t){listener[i]->socket, 0, ZMQ_POLLIN, 0};
     items[n++] = (zmq_pollitem_t){listener[i]->monitor, 0, ZMQ_POLLIN, 0};
   }
+  if (s->zap.socket) items[n++] = (zmq_pollitem_t){s->zap.socket, 0, ZMQ_POLLIN, 0};
   const int interval = sn_memory_guard_interval(&wire->guard);
   const int wait = wire->inbox.count > 0 ? 0 : wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
   if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
   for (int i = 0; i < 2; i++) ready[i] = items[i].revents != 0;
   for (int i = 0; i < 3; i++) sn_sockets_read_monitor(s, listener[i]);
   sn_sockets_read_subscriptions(s);
+  sn_zap_answer(&s->zap);
   return true;
 }
 
@@ -92,6 +96,7 @@ static bool read_request(SnWire *wire, int *refused) {
   zmq_msg_init(&frame);
   if (zmq_msg_recv(&frame, router, ZMQ_DONTWAIT) >= 0) {
     const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
+    route.peer = sn_zap_peer(&wire->sockets.zap, &frame);
     const bool several = drop_rest(router, &frame);
     // It may have been accepted since the monitor was last read.
     if (!sn_connections_knows(connections, fd)) sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
@@ -101,6 +106,10 @@ static bool read_request(SnWire *wire, int *refused) {
         sn_log_event(wire->log, SN_LOG_WARNING,
                      "refused: a connection with a routing id of %d bytes; at most %zu are allowed", n,
                      sizeof route.identity);
+    } else if (!route.peer) {
+      // The key has been taken off the list since it was let in.
+      ++*refused;
+      sn_connections_cut(connections, fd);
     } else if (sn_connections_spoke(connections, fd, is_name(&route)) &&
                !sn_inbox_push(&wire->inbox, fd, &route, &frame, several)) {
       if (sn_connections_cut(connections, fd))
@@ -121,7 +130,7 @@ int sn_wire_read(SnWire *wire) {
 bool sn_wire_next(SnWire *wire, SnWireRequest *request) {
   SnRequest *r = sn_inbox_pop(&wire->inbox);
   if (!r) return false;
-  *request = (SnWireRequest){.route = {.arrived = r->arrived, .size = r->size},
+  *request = (SnWireRequest){.route = {.peer = r->peer, .arrived = r->arrived, .size = r->size},
                              .several = r->several,
                              .bytes = zmq_msg_data(&r->frame),
                              .size = zmq_msg_size(&r->frame),

@@ -25,9 +25,12 @@ typedef struct SnWireRequest {
 } SnWireRequest;
 
 // Checks the addresses, takes the locks and listens. Returns NULL and err, which says which address and why, on
-// failure. config and log must stay; so must `subscribed`, which hears who subscribes to records. The caller closes the
-// result.
-SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnRecords *subscribed, SnError *err);
+// failure. config and log must stay; so must `access`, which says who may connect, and `subscribed`, which hears who
+// subscribes to records. The caller closes the result.
+SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnAccess *access, SnRecords *subscribed, SnError *err);
+
+// Drops those who may not listen any more, after a key has been taken off the list. Others connect again by themselves.
+void sn_wire_revoke(SnWire *wire);
 
 // Closes all sockets, removes those of ipc endpoints and their locks. Replies on their way get up to `linger` seconds.
 // Accepts NULL.

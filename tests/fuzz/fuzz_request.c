@@ -14,6 +14,7 @@ static SnDaemon *make_daemon(void) {
   if (!d) abort();
   sn_config_default(&d->config);
   d->log.fd = -1;
+  if (sn_access_init(&d->access, "", NULL) != SN_OK) abort();
   sn_metrics_init(&d->metrics);
   d->scheduler.config = d->models.config = &d->config;
   pthread_mutex_init(&d->models.mutex, NULL);
@@ -36,7 +37,7 @@ static void make_session(SnSession *session, SnTask *task) {
 static void drain(SnDaemon *d, SnSession *session) {
   for (SnJob *job; (job = sn_queue_pop(&d->scheduler.commands, 0));) sn_job_free(job);
   for (SnJob *job; (job = sn_queue_pop(&d->loader.jobs, 0));) {
-    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions);
+    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, job->route.peer);
     if (job->session) atomic_fetch_sub(&job->session->holds, 1);
     sn_job_free(job);
   }
@@ -54,11 +55,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static SnDaemon *d;
   static SnSession session;
   static SnTask task = {.name = "fuzz"};
-  static const SnRoute route = {.size = 5};
+  static SnRoute route = {.size = 5};
   if (!d) d = make_daemon();
+  SnPeer *peer = route.peer = &d->access.local;
   if (size > MESSAGE_BYTES) return 0;
-  if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions)) {
+  if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions, peer)) {
     make_session(&session, &task);
+    session.owner = peer;
     sn_sessions_add(&d->sessions, &session);
   }
   sn_handle_frame(d, &route, data, size);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@ static void test_allowed(void **state) {
                                      "tcp://127.8.9.255:1", "tcp://[::1]:65535"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
     SnError err = {0};
-    if (sn_endpoint_check(good[i], &err) != SN_OK) fail_msg("%s: %s", good[i], err.text);
+    if (sn_endpoint_check(good[i], false, &err) != SN_OK) fail_msg("%s: %s", good[i], err.text);
   }
 }
 
@@ -34,6 +35,30 @@ static void test_refused(void **state) {
       {"tcp://127.0.0.256:7440", "reachable from other machines"},
       {"tcp://localhost:7440", "reachable from other machines"},
       {"tcp://[::]:7440", "reachable from other machines"},
+      {"tcp://:::7440", "reachable from other machines"},
+      {"tcp://::1:7440", "reachable from other machines"},
+      {"tcp://[::1%lo]:7440", "reachable from other machines"},
+      {"tcp://[::ffff:127.0.0.1]:7440", "reachable from other machines"},
+      {"tcp://[::ffff:0.0.0.0]:7440", "reachable from other machines"},
+      {"tcp://[fe80::1%eth0]:7440", "reachable from other machines"},
+      {"tcp://[0:0:0:0:0:0:0:0]:7440", "reachable from other machines"},
+      {"tcp://lo:7440", "reachable from other machines"},
+      {"tcp://localhost.localdomain:7440", "reachable from other machines"},
+      {"tcp://example.org:7440", "reachable from other machines"},
+      {"tcp://0:7440", "reachable from other machines"},
+      {"tcp://127.1:7440", "reachable from other machines"},
+      {"tcp://2130706433:7440", "reachable from other machines"},
+      {"tcp://0x7f.0.0.1:7440", "reachable from other machines"},
+      {"tcp://+127.0.0.1:7440", "reachable from other machines"},
+      {"tcp:// 127.0.0.1:7440", "reachable from other machines"},
+      {"tcp://127.0.0.1;0.0.0.0:7440", "reachable from other machines"},
+      {"tcp://127.0.0.1:7440;0.0.0.0:7440", "reachable from other machines"},
+      {"tcp://127.0.0.1 0.0.0.0:7440", "reachable from other machines"},
+      {"tcp://:7440", "reachable from other machines"},
+      {"TCP://127.0.0.1:7440", "no address"},
+      {"ws://127.0.0.1:7440", "no address"},
+      {"tipc://{1,2,3}", "no address"},
+      {"vmci://*:1", "no address"},
       {"tcp://127.0.0.1:0", "port"},
       {"tcp://127.0.0.1:*", "port"},
       {"tcp://127.0.0.1:65536", "port"},
@@ -49,9 +74,47 @@ static void test_refused(void **state) {
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     SnError err = {0};
-    assert_int_equal(sn_endpoint_check(bad[i][0], &err), SN_ERR_ARGUMENT);
+    assert_int_equal(sn_endpoint_check(bad[i][0], false, &err), SN_ERR_ARGUMENT);
     if (!strstr(err.text, bad[i][1])) fail_msg("%s: '%s' does not say '%s'", bad[i][0], err.text, bad[i][1]);
   }
+}
+
+// With keys any tcp address is allowed; the rest is as without.
+static void test_with_keys(void **state) {
+  (void)state;
+  static const char *const good[] = {"tcp://0.0.0.0:7440", "tcp://*:7440", "tcp://eth0:7440", "tcp://[::]:7440",
+                                     "tcp://127.0.0.1:1"};
+  static const char *const bad[] = {"tcp://:7440", "tcp://eth0:0", "udp://eth0:7440", "ipc://relative.sock"};
+  SnError err = {0};
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    if (sn_endpoint_check(good[i], true, &err) != SN_OK) fail_msg("%s: %s", good[i], err.text);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (sn_endpoint_check(bad[i], true, &err) == SN_OK) fail_msg("%s is allowed", bad[i]);
+}
+
+// A socket lies where nobody else can put another one in its place.
+static void test_folder_of_a_socket(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-folder-XXXXXX", address[64];
+  SnError err = {0};
+  assert_non_null(mkdtemp(folder));
+  snprintf(address, sizeof address, "ipc://%s/x.sock", folder);
+  static const struct {
+    mode_t mode;
+    bool good;
+  } modes[] = {{0700, true}, {0755, true}, {01777, true}, {0770, false}, {0777, false}, {0722, false}};
+  for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+    assert_int_equal(chmod(folder, modes[i].mode), 0);
+    const SnCode code = sn_endpoint_check(address, false, &err);
+    assert_int_equal(code, modes[i].good ? SN_OK : SN_ERR_STATE);
+    if (!modes[i].good) assert_non_null(strstr(err.text, "other users can write its folder"));
+  }
+  if (geteuid() == 0) {  // only root can give a folder away
+    assert_int_equal(chmod(folder, 0700), 0);
+    assert_int_equal(chown(folder, 12345, 12345), 0);
+    assert_int_equal(sn_endpoint_check(address, false, &err), SN_ERR_STATE);
+  }
+  assert_int_equal(rmdir(folder), 0);
 }
 
 static void test_path_length(void **state) {
@@ -59,9 +122,9 @@ static void test_path_length(void **state) {
   char address[6 + SN_IPC_PATH_MAX + 2] = "ipc:///";
   SnError err = {0};
   memset(address + 7, 'a', SN_IPC_PATH_MAX - 1);
-  assert_int_equal(sn_endpoint_check(address, &err), SN_OK);
+  assert_int_equal(sn_endpoint_check(address, false, &err), SN_OK);
   address[6 + SN_IPC_PATH_MAX] = 'a';
-  assert_int_equal(sn_endpoint_check(address, &err), SN_ERR_ARGUMENT);
+  assert_int_equal(sn_endpoint_check(address, false, &err), SN_ERR_ARGUMENT);
   assert_non_null(strstr(err.text, "108 bytes"));
 }
 
@@ -89,7 +152,8 @@ static void test_lock(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allowed), cmocka_unit_test(test_refused),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_allowed),     cmocka_unit_test(test_refused),
+                                     cmocka_unit_test(test_with_keys),   cmocka_unit_test(test_folder_of_a_socket),
                                      cmocka_unit_test(test_path_length), cmocka_unit_test(test_lock)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,6 +19,7 @@ typedef struct Setup {
   char folder[64];
   SnConfig config;
   SnLog log;
+  SnAccess access;
   SnRecords records;
   SnSockets sockets;
   SnMemoryGuard guard;
@@ -35,7 +36,7 @@ static void begin(Setup *s, bool telemetry) {
   if (telemetry) snprintf(s->config.records, sizeof s->config.records, "ipc://%s/records", s->folder);
   s->log = (SnLog){.fd = -1};
   assert_true(sn_records_init(&s->records, NULL));
-  assert_int_equal(sn_sockets_open(&s->sockets, &s->config, &s->log, &s->records, &err), SN_OK);
+  assert_int_equal(sn_sockets_open(&s->sockets, &s->config, &s->log, &s->access, &s->records, &err), SN_OK);
   sn_memory_guard_init(&s->guard, &s->config);
 }
 

@@ -1,0 +1,248 @@
+// The list of keys: what it may say, what is refused and with which words, reading it again; and quotas.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/access/access.h"
+
+// Keys with the characters that could be taken for something else.
+#define KEY_1 "#aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define KEY_2 "name=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define KEY_3 "0123456789abcdefghijklmnopqrstuvwxyzABCD"
+
+static char path[64];
+
+static int setup(void **state) {
+  (void)state;
+  strcpy(path, "/tmp/sinew-allow-XXXXXX");
+  const int fd = mkstemp(path);
+  return fd < 0 || close(fd);
+}
+
+static int teardown(void **state) {
+  (void)state;
+  return unlink(path);
+}
+
+static void write_list(const char *text) {
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  assert_int_equal(fclose(f), 0);
+  assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void test_list(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  write_list("#\n# a comment\n\n" KEY_1 " watch\n  " KEY_2 "\ttune  name=left-arm sessions=3 requests=50.5\r\n" KEY_3
+             " admin bytes=1e6 planning=0.25");
+  if (sn_access_init(&a, path, &err) != SN_OK) fail_msg("%s", err.text);
+  assert_true(a.keys);
+  assert_int_equal(a.count, 3);
+  assert_int_equal(a.peer[sn_access_find(&a, KEY_1)]->role, SN_ROLE_WATCH);
+  const SnPeer *two = a.peer[sn_access_find(&a, KEY_2)], *three = a.peer[sn_access_find(&a, KEY_3)];
+  assert_int_equal(two->role, SN_ROLE_TUNE);
+  assert_string_equal(two->name, "left-arm");
+  assert_true(two->quota.sessions == 3 && two->quota.requests == 50.5 && isinf(two->quota.bytes) && !two->trusted);
+  assert_true(three->trusted && three->quota.bytes == 1e6 && three->quota.planning == 0.25);
+  assert_true(isinf(three->quota.sessions));
+  assert_int_equal(sn_access_find(&a, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"), -1);
+  sn_access_free(&a);
+}
+
+static void test_no_list(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  assert_int_equal(sn_access_init(&a, "", &err), SN_OK);
+  assert_false(a.keys);
+  assert_true(a.local.trusted && !a.anyone.trusted);
+  assert_int_equal(a.local.role, SN_ROLE_ADMIN);
+  assert_int_equal(a.anyone.role, SN_ROLE_ADMIN);
+  sn_access_free(&a);
+}
+
+static void test_mistakes(void **state) {
+  (void)state;
+  static const char *const bad[][2] = {
+      {"short watch\n", ":1: a line begins with a public key"},
+      {KEY_1 "x watch\n", ":1: a line begins with a public key"},
+      {"\n\n" KEY_1 "\n", ":3: behind the key stands its role"},
+      {KEY_1 " root\n", "behind the key stands its role: watch, plan, tune or admin"},
+      {KEY_1 " none\n", "behind the key stands its role"},
+      {KEY_1 " watch\n" KEY_1 " admin\n", ":2: this key is on the list twice"},
+      {KEY_1 " plan sessions=0\n", "'sessions=0'; allowed are"},
+      {KEY_1 " plan sessions=1.5\n", "'sessions=1.5'"},
+      {KEY_1 " plan requests=-1\n", "'requests=-1'"},
+      {KEY_1 " plan bytes=nan\n", "'bytes=nan'"},
+      {KEY_1 " plan bytes=inf\n", "'bytes=inf'"},
+      {KEY_1 " plan planning=1s\n", "'planning=1s'"},
+      {KEY_1 " plan planning=\n", "'planning='"},
+      {KEY_1 " plan quick\n", "'quick'"},
+      {KEY_1 " plan colour=red\n", "'colour=red'"},
+      {KEY_1 " plan name=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n", "of less than 64 bytes"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    SnAccess a;
+    SnError err = {0};
+    write_list(bad[i][0]);
+    assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
+    if (!strstr(err.text, bad[i][1])) fail_msg("'%s' does not say '%s'", err.text, bad[i][1]);
+    sn_access_free(&a);
+  }
+  char line[2000];
+  memset(line, ' ', sizeof line);
+  memcpy(line, KEY_1 " watch", 46);
+  line[sizeof line - 1] = '\0';
+  write_list(line);
+  SnAccess a;
+  SnError err = {0};
+  assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
+  assert_non_null(strstr(err.text, "too long"));
+  sn_access_free(&a);
+}
+
+// All mistakes are said at once.
+static void test_two_mistakes(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  write_list("x\n" KEY_1 " watch\n" KEY_2 " king\n");
+  assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
+  assert_non_null(strstr(err.text, ":1: "));
+  assert_non_null(strstr(err.text, "\n"));
+  assert_non_null(strstr(err.text, ":3: "));
+  sn_access_free(&a);
+}
+
+// Who can write the list decides who may come in.
+static void test_rights_of_the_list(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  write_list(KEY_1 " watch\n");
+  assert_int_equal(chmod(path, 0644), 0);
+  assert_int_equal(sn_access_init(&a, path, &err), SN_OK);
+  sn_access_free(&a);
+  static const unsigned modes[] = {0620, 0602, 0666};
+  for (int i = 0; i < 3; i++) {
+    assert_int_equal(chmod(path, modes[i]), 0);
+    assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_STATE);
+    assert_non_null(strstr(err.text, "can be written by other users"));
+    sn_access_free(&a);
+  }
+  assert_int_equal(sn_access_init(&a, "/tmp", &err), SN_ERR_IO);
+  sn_access_free(&a);
+  assert_int_equal(sn_access_init(&a, "/nonexistent/allow", &err), SN_ERR_IO);
+  assert_non_null(strstr(err.text, "/nonexistent/allow"));
+  sn_access_free(&a);
+}
+
+static void test_reload(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  bool lowered;
+  write_list(KEY_1 " plan\n" KEY_2 " tune sessions=1\n");
+  assert_int_equal(sn_access_init(&a, path, &err), SN_OK);
+  const SnPeer *one = a.peer[sn_access_find(&a, KEY_1)], *two = a.peer[sn_access_find(&a, KEY_2)];
+
+  write_list(KEY_2 " admin\n" KEY_1 " plan\n" KEY_3 " watch\n");
+  assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+  assert_false(lowered);
+  assert_ptr_equal(a.peer[sn_access_find(&a, KEY_1)], one);
+  assert_true(two->role == SN_ROLE_ADMIN && two->trusted && isinf(two->quota.sessions));
+
+  write_list("nonsense\n");
+  assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_ERR_FORMAT);
+  assert_int_equal(a.count, 3);
+  assert_int_equal(two->role, SN_ROLE_ADMIN);
+
+  write_list(KEY_2 " plan\n");
+  assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+  assert_true(lowered);
+  assert_int_equal(sn_access_find(&a, KEY_1), -1);
+  assert_int_equal(one->role, SN_ROLE_NONE);
+  assert_true(two->role == SN_ROLE_PLAN && !two->trusted);
+
+  write_list(KEY_1 " plan\n" KEY_2 " plan\n");
+  assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+  assert_false(lowered);
+  assert_ptr_equal(a.peer[sn_access_find(&a, KEY_1)], one);
+  sn_access_free(&a);
+}
+
+static SnPeer with_quota(double requests, double bytes, double planning) {
+  return (SnPeer){.quota = {INFINITY, requests, bytes, planning}};
+}
+
+// So many a second, and a burst of one second's worth.
+static void test_requests_a_second(void **state) {
+  (void)state;
+  char why[200];
+  SnPeer p = with_quota(10, INFINITY, INFINITY);
+  int taken = 0;
+  for (int i = 0; i < 100; i++) taken += sn_quota_request(&p, 1, 5, why, sizeof why);
+  assert_int_equal(taken, 10);
+  assert_non_null(strstr(why, "10 requests a second"));
+  for (int i = 1; i <= 1000; i++) taken += sn_quota_request(&p, 1, 5 + 0.01 * i, why, sizeof why);
+  assert_in_range(taken, 108, 110);
+}
+
+static void test_bytes_a_second(void **state) {
+  (void)state;
+  char why[200];
+  SnPeer p = with_quota(INFINITY, 1000, INFINITY);
+  assert_true(sn_quota_request(&p, 600, 1, why, sizeof why));
+  assert_false(sn_quota_request(&p, 600, 1, why, sizeof why));
+  assert_non_null(strstr(why, "1000 bytes a second"));
+  assert_true(sn_quota_request(&p, 400, 1, why, sizeof why));
+  // One that is longer than a second's worth waits until nothing is used, and is paid for.
+  assert_false(sn_quota_request(&p, 5000, 1.5, why, sizeof why));
+  assert_true(sn_quota_request(&p, 5000, 2.5, why, sizeof why));
+  assert_false(sn_quota_request(&p, 1, 6, why, sizeof why));
+  assert_true(sn_quota_request(&p, 1, 7, why, sizeof why));
+}
+
+static void test_planning(void **state) {
+  (void)state;
+  char why[200];
+  SnPeer p = with_quota(INFINITY, INFINITY, 0.5);
+  assert_true(sn_quota_planning(&p, 10, why, sizeof why));
+  sn_quota_spend(&p, 0.4);
+  assert_true(sn_quota_planning(&p, 10, why, sizeof why));
+  sn_quota_spend(&p, 1.1);
+  assert_false(sn_quota_planning(&p, 10, why, sizeof why));
+  assert_non_null(strstr(why, "0.5 s a second; try again in 2 s"));
+  assert_false(sn_quota_planning(&p, 11.9, why, sizeof why));
+  assert_true(sn_quota_planning(&p, 12.1, why, sizeof why));
+  SnPeer free = with_quota(INFINITY, INFINITY, INFINITY);
+  sn_quota_spend(&free, 1e6);
+  assert_true(sn_quota_planning(&free, 1, why, sizeof why));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_list),
+      cmocka_unit_test(test_no_list),
+      cmocka_unit_test(test_mistakes),
+      cmocka_unit_test(test_two_mistakes),
+      cmocka_unit_test(test_rights_of_the_list),
+      cmocka_unit_test(test_reload),
+      cmocka_unit_test(test_requests_a_second),
+      cmocka_unit_test(test_bytes_a_second),
+      cmocka_unit_test(test_planning),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
