@@ -23,6 +23,8 @@
 // where J'J is cut to M's pattern: for tendons that branch, branched.c has the products of rates instead.
 // By the model: G_i is linear in m and I; a shift of the centre of mass in its link has the force that the displacement
 // receives there. Gravity is a part of all a_c.
+// Of -h y' (d bias/d v) a+, the part of the integrator `implicit`: the bias is a constant and a quadratic form of v, so
+// that (d bias/d v) a+ = [bias(v + a+) - bias(v - a+)] / 2, whose derivative two passes with these velocities give.
 // At a piece of length 0 the derivative of its direction and of the square term is taken as zero.
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
@@ -433,4 +435,41 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 #endif
   }
   SN_SYNC(lane);
+}
+
+// Sets velocities of the world to v + side a+, v kept in rk_qvel, and the motions of the derivative of
+// side h/2 y' bias at them. Ends with a sync.
+SN_LOCAL void bias_slope_motions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real side) {
+  const sn_real scale = SN_R(0.5) * side * sn_timestep(m, w);
+  SN_FOR(i, m->nv) {
+    w->qvel[i] = w->rk_qvel[i] + side * w->int_qacc[i];
+    for (int z = 0; z < SN_NMOTION; ++z) a->motion[z * m->nv + i] = sn_bar_of(0);
+    a->motion[SN_LAMBDA * m->nv + i] = scale * a->motion_kept[SN_Y * m->nv + i];
+    a->motion[SN_VEL * m->nv + i] = sn_bar_of(w->qvel[i]);
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_bias_slope_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  bool any = false;  // every lane looks at all
+  for (int i = 0; m->opt.integrator == SN_INT_IMPLICIT && i < m->nv; ++i)
+    any = any || sn_any(a->motion[SN_Y * m->nv + i]);
+  if (!any) return;
+  SN_SYNC(lane);
+  SN_FOR(i, SN_NMOTION * m->nv) a->motion_kept[i] = a->motion[i];
+  SN_FOR(i, m->nv) w->rk_qvel[i] = w->qvel[i];
+  SN_SYNC(lane);
+  for (int side = 1; side >= -1; side -= 2) {
+    bias_slope_motions(m, w, a, lane, (sn_real)side);
+    sn_velocity(m, w, lane);
+    sn_adjoint_clear_bars(m, a, lane);
+    sn_motion_propagate(m, w, a, lane);
+    SN_FOR(k, m->nlink) bias_link_vjp(m, w, a, m->level_body[k], false);
+    SN_SYNC(lane);
+    sn_kinematics_vjp(m, w, a, lane);
+  }
+  SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = a->motion_kept[i];
+  SN_FOR(i, m->nv) w->qvel[i] = w->rk_qvel[i];
+  SN_SYNC(lane);
+  sn_velocity(m, w, lane);
 }

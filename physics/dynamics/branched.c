@@ -9,20 +9,22 @@
 //
 // J z_P is the row's rate when the motion z is stopped off the path P. So each path takes one more pass of the stages
 // that turn rates into displacements, with motions stopped like that. Such rows are rare: tendons between two branches,
-// with armature, or with damping under implicitfast.
+// with armature, or with damping under an implicit integrator.
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"
 #include "physics/dynamics/dynamics.h"
 
-// The dof belongs to a free body that carries no other link.
-SN_LOCAL bool branched_is_free(const SnModel *m, int dof) {
+// The equations of the dof's body are a full block: those of a free body that carries no other link, and under
+// `implicit` those of a simple body.
+SN_LOCAL bool branched_is_block(const SnModel *m, int dof) {
   const int body = m->dof_bodyid[dof];
+  if (m->opt.integrator == SN_INT_IMPLICIT && m->dof_simplenum[dof] > 0) return true;
   return m->jnt_type[m->dof_jntid[dof]] == SN_JNT_FREE && m->child_adr[body + 1] == m->child_adr[body];
 }
 
 // `dof` is on the path from dof `tip` to the root.
 SN_LOCAL bool branched_on_path(const SnModel *m, bool block, int dof, int tip) {
-  if (block && branched_is_free(m, tip)) return dof >= m->body_dofadr[m->dof_bodyid[tip]] && dof <= tip;
+  if (block && branched_is_block(m, tip)) return dof >= m->body_dofadr[m->dof_bodyid[tip]] && dof <= tip;
   const int depth = m->M_rownnz[dof] - 1;
   return depth < m->M_rownnz[tip] && m->M_colind[m->M_rowadr[tip] + depth] == dof;
 }
@@ -112,7 +114,8 @@ SN_LOCAL bool branched_any(const SnModel *m, const SnAdjoint *a) {
 }
 
 SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, bool damping) {
-  const bool implicit = damping && m->opt.integrator == SN_INT_IMPLICITFAST;
+  const bool implicit =
+      damping && (m->opt.integrator == SN_INT_IMPLICITFAST || m->opt.integrator == SN_INT_IMPLICIT);
   const sn_real h = sn_timestep(m, w);
   bool arms = false;
   for (int t = 0; t < m->ntendon; ++t) arms = arms || m->ten_arm[t] != 0;

@@ -63,6 +63,9 @@ SN_INLINE void sn_add_inertia_bar(sn_bar *r, const sn_real *R, const sn_bar *x, 
 #endif
 // Adds the derivative of -lambda' (qfrc_bias + M a) + y' M (a - a+), armature of tendons included.
 SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Adds to RESULT the derivative of -h y' (d qfrc_bias / d qvel) a+, tendons left out; of the integrator `implicit`
+// alone. Comes last, as sn_branched_vjp: it clears and uses the bars.
+SN_FUNC void sn_bias_slope_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- passive.c ----
 
@@ -75,13 +78,27 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
 
 // Computes qfrc_fluid. For models with nfluid > 0 alone, as what follows.
 SN_FUNC void sn_fluid(const SnModel *m, SnWorld *w, SnLane *lane);
-// Computes fluid_slope: of links, with all above, the derivative of fluid forces by the velocity, as MuJoCo's implicit
-// integrators have it.
+// Adds the slopes of the fluid to link_slope, each link its own.
 SN_FUNC void sn_fluid_slopes(const SnModel *m, SnWorld *w, SnLane *lane);
-// Returns entry (i, j) of d qfrc_fluid / d qvel, of two dofs on one path to the root.
-SN_FUNC sn_real sn_fluid_slope(const SnModel *m, const SnWorld *w, int i, int j);
 // Adds the derivative of lambda' qfrc_fluid, and under implicit integrators of h y' (d qfrc_fluid / d qvel) a+.
 SN_FUNC void sn_fluid_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// Returns whether a fluid acts.
+SN_INLINE bool sn_in_fluid(const SnModel *m) {
+  const int off = SN_DSBL_SPRING | SN_DSBL_DAMPER;
+  return m->nfluid > 0 && (m->opt.disableflags & off) != off;
+}
+
+// ---- slope.c ----
+
+// Sums n numbers of each link over its subtree, from the leaves. Needs a sync before, ends with one.
+SN_FUNC void sn_sum_subtrees(const SnModel *m, SnLane *lane, sn_real *x, int n);
+// Computes link_slope and dof_slope: how forces on links change with velocities, of a fluid and, under `implicit`, of
+// the bias.
+SN_FUNC void sn_velocity_slopes(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns the entry (i, j) that they give to d (qfrc_passive - qfrc_bias) / d qvel, of two dofs on one path to the
+// root.
+SN_FUNC sn_real sn_velocity_slope(const SnModel *m, const SnWorld *w, int i, int j);
 
 // ---- branched.c ----
 
@@ -109,7 +126,8 @@ SN_INLINE SnRow sn_output_row(const SnModel *m, const SnWorld *w, int out) {
 }
 
 // Returns true when all columns lie on one path to the root, so that nothing of J'J is cut off. `block`: in the pattern
-// of implicitfast, which has the six equations of a free body that carries nothing as one full block; else in M's.
+// of the implicit integrator, else in M's. The former has the equations of a free body that carries nothing, and with
+// `implicit` of every simple body, as one full block.
 SN_FUNC bool sn_row_is_chain(const SnModel *m, const SnRow *row, bool block);
 // Returns x' (J'J in that pattern) y; x and y (nv).
 SN_FUNC sn_bar sn_row_form(const SnModel *m, const SnRow *row, bool block, const sn_bar *x, const sn_bar *y);

@@ -244,18 +244,6 @@ SN_LOCAL void fluid_push(const SnModel *m, SnWorld *w, int entry, int k) {
   sn_addto3(out + 3, force);
 }
 
-// Sums n numbers of each link over its subtree, from the leaves.
-SN_LOCAL void fluid_sum(const SnModel *m, SnLane *lane, sn_real *x, int n) {
-  for (int level = m->nlevel - 2; level >= 0; --level) {
-    const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
-      for (int c = m->child_adr[body[k]]; c < m->child_adr[body[k] + 1]; ++c)
-        for (int e = 0; e < n; ++e) x[n * body[k] + e] += x[n * m->child_body[c] + e];
-    }
-    SN_SYNC(lane);
-  }
-}
-
 SN_FUNC void sn_fluid(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(k, m->nlink) sn_zero(w->fluid_wrench + 6 * m->level_body[k], 6);
   SN_SYNC(lane);
@@ -263,7 +251,7 @@ SN_FUNC void sn_fluid(const SnModel *m, SnWorld *w, SnLane *lane) {
     for (int i = m->fluidlink_adr[k]; i < m->fluidlink_adr[k + 1]; ++i) fluid_push(m, w, k, i);
   }
   SN_SYNC(lane);
-  fluid_sum(m, lane, w->fluid_wrench, 6);
+  sn_sum_subtrees(m, lane, w->fluid_wrench, 6);
   SN_FOR(i, m->nv) w->qfrc_fluid[i] = sn_dot(w->cdof + 6 * i, w->fluid_wrench + 6 * m->dof_bodyid[i], 6);
   SN_SYNC(lane);
 }
@@ -272,7 +260,7 @@ SN_FUNC void sn_fluid(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_LOCAL void fluid_add_slopes(const SnModel *m, SnWorld *w, int entry, int k) {
   FluidPart part;
   FluidSlope s;
-  sn_real B[36], *out = w->fluid_slope + 36 * m->fluidlink_list[entry];
+  sn_real B[36], *out = w->link_slope + 36 * m->fluidlink_list[entry];
   fluid_part(m, w, entry, k, &part);
   fluid_slopes(&part, &s, B);
   fluid_symmetrise(part.way, B);
@@ -296,20 +284,11 @@ SN_LOCAL void fluid_add_slopes(const SnModel *m, SnWorld *w, int entry, int k) {
 }
 
 SN_FUNC void sn_fluid_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(k, m->nlink) sn_zero(w->fluid_slope + 36 * m->level_body[k], 36);
-  SN_SYNC(lane);
+  (void)lane;
   SN_FOR(k, m->nfluidlink) {
     for (int i = m->fluidlink_adr[k]; i < m->fluidlink_adr[k + 1]; ++i) fluid_add_slopes(m, w, k, i);
   }
   SN_SYNC(lane);
-  fluid_sum(m, lane, w->fluid_slope, 36);
-}
-
-SN_FUNC sn_real sn_fluid_slope(const SnModel *m, const SnWorld *w, int i, int j) {
-  const sn_real *C = w->fluid_slope + 36 * m->dof_bodyid[m->dof_bodyid[i] > m->dof_bodyid[j] ? i : j];
-  sn_real sum = 0;
-  for (int r = 0; r < 6; ++r) sum += w->cdof[6 * i + r] * sn_dot(C + 6 * r, w->cdof + 6 * j, 6);
-  return sum;
 }
 #endif
 
@@ -434,7 +413,7 @@ SN_LOCAL void fluid_pull(const FluidPart *part, const sn_bar *b, const sn_bar *x
 
 // Products x_y . B x_n that an implicit integrator makes of a link: one, or one for each dof.
 SN_LOCAL int fluid_products(const SnModel *m, const FluidPart *part) {
-  if (m->opt.integrator != SN_INT_IMPLICITFAST) return 0;
+  if (m->opt.integrator != SN_INT_IMPLICITFAST && m->opt.integrator != SN_INT_IMPLICIT) return 0;
   return part->way == SN_FLUID_DIAGONAL ? m->body_dofnum[part->link] : 1;
 }
 

@@ -101,7 +101,7 @@ SN_LOCAL void passive_gravcomp(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int off = m->opt.disableflags;
   const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER), any = springs || dampers;
-  const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY), fluid = any && m->nfluid > 0;
+  const bool lifts = any && m->nlift > 0 && !(off & SN_DSBL_GRAVITY), fluid = sn_in_fluid(m);
   SN_FOR(i, m->nv) {
     const sn_real v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
     w->qfrc_damper[i] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;

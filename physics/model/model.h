@@ -201,7 +201,7 @@ enum {
 // Says how the slopes of fluid forces enter the matrix of an implicit integrator.
 typedef enum SnFluidMatrix {
   SN_FLUID_SYMMETRIC,  // symmetrised
-  SN_FLUID_WHOLE,      // unchanged: a free body has equations of its own
+  SN_FLUID_WHOLE,      // unchanged: under `implicit`, and in the equations of a free body
   SN_FLUID_DIAGONAL    // nothing but the diagonal, like M of a simple body
 } SnFluidMatrix;
 

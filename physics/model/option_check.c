@@ -30,8 +30,8 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
     return bad_option(err, "noslip_iterations", o->noslip_iterations, "must be 0 to 200");
   if (o->noslip_tolerance < 0)
     return bad_option(err, "noslip_tolerance", (double)o->noslip_tolerance, "must be at least 0");
-  if (o->integrator != SN_INT_EULER && o->integrator != SN_INT_RK4 && o->integrator != SN_INT_IMPLICITFAST)
-    return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1) or implicitfast (3)");
+  if (o->integrator < SN_INT_EULER || o->integrator > SN_INT_IMPLICITFAST)
+    return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1), implicit (2) or implicitfast (3)");
   if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
     return bad_option(err, "cone", o->cone, "must be 0 or 1");
   return SN_OK;
@@ -53,12 +53,11 @@ static const char *refused_integrator(int integrator) {
   switch (integrator) {
     case SN_INT_EULER:
     case SN_INT_RK4:
+    case SN_INT_IMPLICIT:
     case SN_INT_IMPLICITFAST:
       return NULL;
-    case SN_INT_IMPLICIT:
-      return "option 'integrator': implicit (supported: Euler, implicitfast, RK4) is not supported";
     case SN_INT_DISCRETE:
-      return "option 'integrator': discrete (supported: Euler, implicitfast, RK4) is not supported";
+      return "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported";
     default:
       return "option 'integrator': an unknown integrator is not supported";
   }

@@ -188,9 +188,22 @@ static SnCode tree_reflected(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Rows of a triangle of the matrix of `implicit`: a dof and all between it and the root, also where M is diagonal.
+static SnCode tree_implicit(SnModel *m, SnError *err) {
+  m->nlu = 0;
+  const bool on = m->opt.integrator == SN_INT_IMPLICIT;
+  if (!TREE_ALLOC(lu_adr, on ? m->nv + 1 : 0)) return tree_no_memory(err);
+  for (int i = 0; on && i < m->nv; ++i) {
+    m->nlu += m->dof_simplenum[i] > 0 ? i - m->body_dofadr[m->dof_bodyid[i]] + 1 : m->M_rownnz[i];
+    m->lu_adr[i + 1] = m->nlu;
+  }
+  return SN_OK;
+}
+
 SnCode sn_setup_tree(SnModel *m, SnError *err) {
   SnCode code = tree_links(m, err);
   if (code == SN_OK) code = tree_dofs(m, err);
+  if (code == SN_OK) code = tree_implicit(m, err);
   if (code == SN_OK) code = tree_reflected(m, err);
   return code;
 }

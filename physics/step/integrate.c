@@ -2,7 +2,8 @@
 //
 // Euler (MuJoCo manual, Computation, Numerical integration), B the damping of dofs with its slope:
 //   (M + h B) a+ = tau + J' f,   v+ = v + h a+,   q+ = q (+) h v+,   act+ as sn_next_activation
-// B is left out with flag eulerdamp or damper, then a+ = qacc. implicitfast and Runge-Kutta 4 have files of their own.
+// B is left out with flag eulerdamp or damper, then a+ = qacc. implicit, implicitfast and Runge-Kutta 4 have files of
+// their own.
 //
 // Adjoint of Euler. A turn q exp(w), w = h v+ in the body's frame: a small turn e before it is exp(w)' e after it, and
 // a change of w is a turn Jr(w) dw (vec.h), so that
@@ -111,6 +112,7 @@ SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane) {
       sn_integrate_rk4(m, w, lane);
       break;
     case SN_INT_IMPLICITFAST:
+    case SN_INT_IMPLICIT:
       sn_integrate_implicitfast(m, w, lane);
       break;
     default:
@@ -208,6 +210,7 @@ SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
       sn_integrate_rk4_vjp(m, w, a, lane);
       break;
     case SN_INT_IMPLICITFAST:
+    case SN_INT_IMPLICIT:
       sn_integrate_implicitfast_vjp(m, w, a, lane);
       break;
     default:

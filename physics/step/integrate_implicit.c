@@ -1,4 +1,4 @@
-// Implicit-in-velocity "fast" integration (MuJoCo manual, Computation, Numerical integration):
+// Implicit-in-velocity integration, "fast" and in full (MuJoCo manual, Computation, Numerical integration):
 //   (M - h D) a+ = tau + J' f,   v+ = v + h a+,   q+ = q (+) h v+,   act+ as sn_next_activation
 // D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, slopes of fluid forces (fluid.c,
 // where their part of the adjoint is, too), and of each actuator moment' (d force / d velocity) moment unless its force
@@ -9,8 +9,11 @@
 //   torque s x force + w x I w           -> -m [s] K + [w] I - [I w]
 // columns through w = R v, rows of the torque through R'.
 //
+// With `implicit` D has the derivative of the bias force for all, and the pattern of implicit_matrix.c, which solves.
+//
 // Adjoint, with B = -D: y = (M + h B)^-T h v+_bar and qacc_bar = M y as for Euler; y' dM (a - a+) is left to
-// sn_bias_vjp. The derivative of -h y' B a+ is, for each slope b of a row J, with rates r_z = J z,
+// sn_bias_vjp, and of the bias force of `implicit` to sn_bias_slope_vjp. The derivative of -h y' B a+ is, for each
+// slope b of a row J, with rates r_z = J z,
 //   -h [db r_y r_+ + b (dr_y r_+ + r_y dr_+)]
 // (of a row that branches, branched.c has the second part). A slope depends on the velocity of its tendon (zero at
 // v = 0, where |v| has its kink), or on input, length and velocity of its actuator; saturated ones and those beyond
@@ -64,13 +67,7 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
   return bias + gain * act[adr + m->actuator_actnum[i] - 1];
 }
 
-// A fluid acts, and so it has slopes.
-SN_LOCAL bool integrate_in_fluid(const SnModel *m) {
-  const int springs = SN_DSBL_SPRING | SN_DSBL_DAMPER;
-  return m->nfluid > 0 && (m->opt.disableflags & springs) != springs;
-}
-
-// Coefficients b of the terms b J'J of -D: act_slope of outputs, ten_slope of tendons; fluid_slope.
+// Coefficients b of the terms b J'J of -D: act_slope of outputs, ten_slope of tendons.
 SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
   sn_next_activation(m, w, lane, sn_timestep(m, w), w->int_act);
@@ -80,7 +77,6 @@ SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(t, m->ntendon)
   w->ten_slope[t] = damped ? sn_damping_slope(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
   SN_SYNC(lane);
-  if (integrate_in_fluid(m)) sn_fluid_slopes(m, w, lane);
 }
 
 // block (6x6, of the dofs from `adr`) += b J'J for a sparse row.
@@ -177,7 +173,7 @@ SN_LOCAL void integrate_free_equations(const SnModel *m, const SnWorld *w, int i
     if (w->act_slope[a] != 0)
       integrate_block_JtJ(block, adr, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
-  for (int k = 0; integrate_in_fluid(m) && k < 36; ++k) block[k] -= h * sn_fluid_slope(m, w, adr + k / 6, adr + k % 6);
+  for (int k = 0; sn_in_fluid(m) && k < 36; ++k) block[k] -= h * sn_velocity_slope(m, w, adr + k / 6, adr + k % 6);
   integrate_block_bias(m, w, i, h, block);
 }
 
@@ -192,6 +188,12 @@ SN_LOCAL void integrate_free_body(const SnModel *m, SnWorld *w, int i) {
 SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
   integrate_slopes(m, w, lane);
+  if (m->opt.integrator == SN_INT_IMPLICIT) {
+    SN_FOR(i, m->nv) w->int_qacc[i] = w->qfrc_smooth[i] + w->qfrc_constraint[i];
+    sn_implicit_factor(m, w, lane);
+    sn_implicit_solve(m, w, lane, false, w->int_qacc);
+    return;
+  }
   sn_damped_M(m, w, lane, !(m->opt.disableflags & SN_DSBL_DAMPER));
   for (int t = 0; t < m->ntendon; ++t) {
     const int J = m->ten_J_rowadr[t];
@@ -203,10 +205,11 @@ SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane
     if (w->act_slope[a] != 0)
       sn_add_JtJ(m, lane, w->qH, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
-  if (integrate_in_fluid(m)) {
+  if (sn_in_fluid(m)) {
+    sn_velocity_slopes(m, w, lane);
     SN_FOR(i, m->nv) {
       for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k)
-        w->qH[k] -= h * sn_fluid_slope(m, w, i, m->M_colind[k]);
+        w->qH[k] -= h * sn_velocity_slope(m, w, i, m->M_colind[k]);
     }
     SN_SYNC(lane);
   }
@@ -401,9 +404,13 @@ SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoi
     next[i] = sn_bar_of(w->int_qacc[i]);
   }
   SN_SYNC(lane);
-  sn_solve_LD(m, lane, w->qH, w->qHDiagInv, y);
-  SN_FOR(k, m->nfreebody) integrate_free_body_vjp(m, w, a, m->freebody_list[k], a->qacc_bar);
-  SN_SYNC(lane);
+  if (m->opt.integrator == SN_INT_IMPLICIT) {
+    sn_implicit_solve(m, w, lane, true, y);
+  } else {
+    sn_solve_LD(m, lane, w->qH, w->qHDiagInv, y);
+    SN_FOR(k, m->nfreebody) integrate_free_body_vjp(m, w, a, m->freebody_list[k], a->qacc_bar);
+    SN_SYNC(lane);
+  }
   sn_mul_M(m, w, lane, a->qacc_bar, y);
   if (!(m->opt.disableflags & SN_DSBL_DAMPER)) {
     sn_dof_damping_vjp(m, w, a, lane);

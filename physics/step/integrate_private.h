@@ -36,12 +36,19 @@ SN_FUNC void sn_stage_rate_vjp(const SnModel *m, SnLane *lane, const sn_real *v,
 
 // ---- integrate_implicit.c, integrate_rk4.c ----
 
-// Computes int_qacc of implicitfast, and all that it is made of.
+// Computes int_qacc of implicitfast or of implicit, and all that it is made of.
 SN_FUNC void sn_implicit_acceleration(const SnModel *m, SnWorld *w, SnLane *lane);
 // Take the step of one integrator, as sn_integrate does, or run its adjoint, as sn_integrate_vjp.
 SN_FUNC void sn_integrate_implicitfast(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_integrate_implicitfast_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 SN_FUNC void sn_integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_integrate_rk4_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- implicit_matrix.c ----
+
+// Computes lu_low and lu_up, the factors of the matrix of the integrator `implicit`. Reads act_slope and ten_slope.
+SN_FUNC void sn_implicit_factor(const SnModel *m, SnWorld *w, SnLane *lane);
+// Replaces x (nv) by the solution with this matrix, or with its transpose. Needs a sync before, ends with one.
+SN_FUNC void sn_implicit_solve(const SnModel *m, const SnWorld *w, SnLane *lane, bool transposed, sn_bar *x);
 
 #endif

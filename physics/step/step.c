@@ -144,6 +144,7 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
   SN_MARK(lane, TENDON_VJP);
   sn_kinematics_vjp(m, w, a, lane);
   sn_branched_vjp(m, w, a, lane, true);
+  sn_bias_slope_vjp(m, w, a, lane);
   if (sn_has_noslip(m)) step_noslip_vjp(m, w, a, lane);
   SN_MARK(lane, KINEMATICS_VJP);
 }

@@ -3,9 +3,9 @@
 // backwards.
 //
 // A step at state x solves M a = tau + J'f for its acceleration a. It moves the velocity by a+: a itself, or where
-// damping is implicit a+ = (M + h B)^-1 M a. With
+// damping is implicit a+ = (M + h B)^-1 M a. B has slopes of forces, and is transposed in y. With
 //
-//   y = (M + h B)^-1 h qvel_next_bar,    qacc_bar = M y,
+//   y = (M + h B)^-T h qvel_next_bar,    qacc_bar = M y,
 //   C = -df/d(J a - aref),    lambda = (M + J' C J)^-1 qacc_bar,
 //
 // all that is left of the derivative is that of the scalar
@@ -62,7 +62,7 @@ typedef enum SnMotion {
 
 // Returns true when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero.
 SN_INLINE bool sn_is_damped(const SnModel *m) {
-  if (m->opt.integrator == SN_INT_IMPLICITFAST) return true;
+  if (m->opt.integrator == SN_INT_IMPLICITFAST || m->opt.integrator == SN_INT_IMPLICIT) return true;
   return m->opt.integrator == SN_INT_EULER && m->nimplicit > 0 &&
          !(m->opt.disableflags & (SN_DSBL_EULERDAMP | SN_DSBL_DAMPER));
 }

@@ -18,7 +18,9 @@ static int kept_factor(const SnWorld *w) {
 static size_t kept_bytes(size_t element, int count) { return (element * (size_t)count + 15) / 16 * 16; }
 static size_t whole_lines(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
-bool sn_world_can_keep(const SnModel *m) { return m->opt.integrator != SN_INT_RK4; }
+bool sn_world_can_keep(const SnModel *m) {
+  return m->opt.integrator != SN_INT_RK4 && m->opt.integrator != SN_INT_IMPLICIT;
+}
 
 bool sn_world_body_stands_alone(const SnModel *m) {
   for (int i = 0; i < m->nactuator; ++i)

@@ -11,7 +11,8 @@
 
 typedef enum SnKeptPart { SN_KEPT_BODY, SN_KEPT_ROWS, SN_KEPT_SOLUTION } SnKeptPart;
 
-// Returns whether the way back can go through a kept world. One integrator makes worlds of its own on its way.
+// Returns whether the way back can go through a kept world. Runge-Kutta makes worlds of its own on its way, and
+// `implicit` writes velocities into the one that it has.
 bool sn_world_can_keep(const SnModel *m);
 // Returns whether the part SN_KEPT_BODY is the same whatever the contacts are.
 bool sn_world_body_stands_alone(const SnModel *m);

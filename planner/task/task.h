@@ -138,7 +138,7 @@ typedef struct SnNamedPlace {
 } SnNamedPlace;
 
 // Names the integrators of the engine, as MuJoCo does, joined by '|'.
-#define SN_TASK_INTEGRATORS "Euler|RK4|implicitfast"
+#define SN_TASK_INTEGRATORS "Euler|RK4|implicit|implicitfast"
 
 // Holds values of SnModel.opt that a task overrides. A count of 0 leaves the model's own.
 typedef struct SnTaskOptions {

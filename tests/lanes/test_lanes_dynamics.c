@@ -46,8 +46,8 @@ static void check_lanes(SnOracle *o, const char *name) {
 
 static void integrators(void **state) {
   (void)state;
-  static const char *const names[] = {"Euler", "implicitfast", "RK4"};
-  for (int i = 0; i < 3; ++i) {
+  static const char *const names[] = {"Euler", "implicitfast", "implicit", "RK4"};
+  for (int i = 0; i < 4; ++i) {
     char option[100];
     snprintf(option, sizeof option, "<option integrator='%s'><flag contact='disable'/></option>", names[i]);
     sn_dynamics_for_inline(option, 1, 1.0, check_lanes);

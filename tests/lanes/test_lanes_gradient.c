@@ -81,6 +81,24 @@ static void small_models(void **state) {
   }
 }
 
+// The full implicit integrator, whose matrix is made when a model is loaded with it.
+static void implicit(void **state) {
+  (void)state;
+  for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
+    const char *model = i < SN_SMALL_MODELS ? sn_small_model(i) : sn_branching_model();
+    const int body = (int)(strlen(model) - strlen("</mujoco>"));
+    char xml[20000];
+    SnOracle o;
+    snprintf(xml, sizeof xml, "%.*s<option integrator='implicit'/></mujoco>", body, model);
+    sn_oracle_load_string(&o, xml);
+    assert_int_equal(o.m->opt.integrator, SN_INT_IMPLICIT);
+    sn_oracle_randomize(&o, 1);
+    sn_oracle_copy_state(&o);
+    compare(&o);
+    sn_oracle_free(&o);
+  }
+}
+
 static void myohand(void **state) {
   (void)state;
   SnOracle o;
@@ -95,6 +113,7 @@ static void myohand(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(implicit),
+                                     cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

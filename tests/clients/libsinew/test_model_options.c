@@ -39,6 +39,7 @@ static const char xml[] =
   X("o_solimp", o->o_solimp[0] = .5)                    \
   X("o_friction", o->o_friction[0] = .1)                \
   X("RK4", o->integrator = mjINT_RK4)                   \
+  X("implicit", o->integrator = mjINT_IMPLICIT)         \
   X("implicitfast", o->integrator = mjINT_IMPLICITFAST) \
   X("cone", o->cone = mjCONE_ELLIPTIC)                  \
   X("disableactuator", o->disableactuator = 2)          \
@@ -281,7 +282,6 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.noslip_iterations = -1, SINEW_ERR_ARGUMENT, "option noslip_iterations is -1");
   REFUSED(o.noslip_tolerance = -1, SINEW_ERR_ARGUMENT, "option noslip_tolerance is -1: must be at least 0");
   REFUSED(o.cone = 2, SINEW_ERR_ARGUMENT, "option cone is 2");
-  REFUSED(o.integrator = mjINT_IMPLICIT, SINEW_ERR_UNSUPPORTED, "option 'integrator': implicit (supported");
   REFUSED(o.integrator = mjINT_DISCRETE, SINEW_ERR_UNSUPPORTED, "discrete");
   REFUSED(o.integrator = 99, SINEW_ERR_UNSUPPORTED, "an unknown integrator");
   REFUSED(o.disableflags = 1 << mjNDISABLE, SINEW_ERR_UNSUPPORTED, "option 'disableflags': an unknown flag");

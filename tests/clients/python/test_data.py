@@ -102,7 +102,7 @@ def test_what_is_not_in_the_list_is_computed_by_a_step(zoo: sinew.Model) -> None
             assert np.all(np.isfinite(getattr(data, name))), name
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast"])
 @pytest.mark.parametrize("steps", [1, 3, 200])
 def test_arrays_that_steps_leave_out_are_there_when_asked_for(zoo: sinew.Model, integrator: str, steps: int) -> None:
     model = zoo.with_options(integrator=integrator)

@@ -244,7 +244,7 @@ def test_sensors(zoo: sinew.Model) -> None:
         (lambda: sinew.Model.read(b"SINEW\0" + bytes(3000)), FormatError),
         (lambda: sinew.Model.from_mujoco(3), ArgumentError),
         (
-            lambda: sinew.Model.from_string(scenes.ZOO.replace("implicitfast", "implicit")),
+            lambda: sinew.Model.from_string(scenes.ZOO.replace("implicitfast", "discrete")),
             UnsupportedError,
         ),
         (lambda: sinew.Model.from_xml(None), TypeError),

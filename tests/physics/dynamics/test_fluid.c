@@ -47,10 +47,13 @@ static void step_both(SnOracle *o, double speed) {
 
 static void against_mujoco(void **state) {
   (void)state;
-  static const char *const option[] = {
-      "density='900'", "viscosity='2'", "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'",
-      "density='1.2' gravity='0 0 0' integrator='implicitfast'", "density='900' wind='1 2 3' integrator='RK4'"};
-  for (int k = 0; k < 5; ++k) {
+  static const char *const option[] = {"density='900'",
+                                       "viscosity='2'",
+                                       "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'",
+                                       "density='1.2' gravity='0 0 0' integrator='implicitfast'",
+                                       "density='900' wind='1 2 3' integrator='RK4'",
+                                       "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicit'"};
+  for (int k = 0; k < 6; ++k) {
     SnOracle o;
     load(&o, option[k]);
     assert_int_equal(o.m->nfluid, 6);
@@ -208,6 +211,7 @@ static void parameters(void **state) {
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
   check_parameters("density='900' viscosity='.5' wind='.4 -1 2'");
   check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'");
+  check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='implicit'");
 }
 
 static void refusals(void **state) {

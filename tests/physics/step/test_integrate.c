@@ -1,5 +1,5 @@
-// The next state against mj_step: Euler, implicitfast, Runge-Kutta 4, their flags, saturated actuators, spinning
-// bodies.
+// The next state against mj_step: Euler, implicitfast, implicit, Runge-Kutta 4, their flags, saturated actuators,
+// spinning bodies.
 #include "physics/dynamics/dynamics.h"
 #include "physics/step/step.h"
 #include "tests/support/dynamics_models.h"
@@ -64,6 +64,20 @@ static void implicitfast(void **state) {
       check_integrate);
   sn_dynamics_for_inline("<option integrator='implicitfast' timestep='.02'><flag actuation='disable'/></option>", 3,
                          3.0, check_integrate);
+  print_message("largest error relative to the change %.2g\n", worst);
+}
+
+static void implicit(void **state) {
+  (void)state;
+  worst = 0;
+  sn_dynamics_for_inline("<option integrator='implicit' timestep='.02'/>", 3, 3.0, check_integrate);
+  sn_dynamics_for_inline("<option integrator='implicit' timestep='.02'><flag damper='disable'/></option>", 3, 3.0,
+                         check_integrate);
+  sn_dynamics_for_inline(
+      "<option integrator='implicit' timestep='.02'><flag spring='disable' damper='disable'/></option>", 3, 3.0,
+      check_integrate);
+  sn_dynamics_for_inline("<option integrator='implicit' timestep='.02'><flag actuation='disable'/></option>", 3, 3.0,
+                         check_integrate);
   print_message("largest error relative to the change %.2g\n", worst);
 }
 
@@ -223,9 +237,9 @@ static void positions(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),         cmocka_unit_test(euler),
-                                     cmocka_unit_test(implicitfast),      cmocka_unit_test(runge_kutta),
-                                     cmocka_unit_test(actuator_slopes),   cmocka_unit_test(gyroscopic),
-                                     cmocka_unit_test(exactly_at_a_limit)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),    cmocka_unit_test(euler),
+                                     cmocka_unit_test(implicitfast), cmocka_unit_test(implicit),
+                                     cmocka_unit_test(runge_kutta),  cmocka_unit_test(actuator_slopes),
+                                     cmocka_unit_test(gyroscopic),   cmocka_unit_test(exactly_at_a_limit)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

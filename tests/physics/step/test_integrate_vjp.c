@@ -1,5 +1,5 @@
-// The adjoint of Euler and implicitfast from given accelerations to the next state, against differences: rotations,
-// damping, slopes of actuators, free bodies that spin. (Runge-Kutta is tested with whole steps.)
+// The adjoint of Euler, implicitfast and implicit from given accelerations to the next state, against differences:
+// turns, damping, slopes of actuators, free bodies that spin. (Runge-Kutta is tested with whole steps.)
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,13 +135,18 @@ static void implicitfast(void **state) {
               3);
 }
 
+static void implicit(void **state) {
+  (void)state;
+  over_models("<option integrator='implicit' timestep='.02'/>", 3);
+  over_models("<option integrator='implicit' timestep='.02'><flag damper='disable' actuation='disable'/></option>", 3);
+}
+
 // Bodies that spin freely: simple, off-centre, with welded and with jointed parts, held by dampers.
 static void gyroscopic(void **state) {
   (void)state;
-  SnOracle o;
-  sn_oracle_load_string(
-      &o,
-      "<mujoco><option integrator='implicitfast' timestep='.02'/><worldbody><site name='w' pos='1 1 1'/>"
+  static const char *const integrator[] = {"implicitfast", "implicit"};
+  static const char *const body =
+      "<worldbody><site name='w' pos='1 1 1'/>"
       "<body><freejoint/><geom type='box' size='.1 .2 .3'/><site name='a' pos='.1 .2 0'/></body>"
       "<body pos='1 0 0'><freejoint/><geom type='box' size='.1 .2 .3' pos='.1 .05 .2'/><site name='b' pos='.1 .2 "
       "0'/></body>"
@@ -150,8 +155,14 @@ static void gyroscopic(void **state) {
       "<body pos='3 0 0'><freejoint/><geom type='box' size='.1 .2 .3'/><body pos='.3 .2 0'><joint/><geom size='.2'/>"
       "<site name='c' pos='.1 .2 0'/></body></body></worldbody><tendon><spatial damping='3 2 1'><site site='w'/><site "
       "site='a'/></spatial><spatial damping='2'><site site='w'/><site site='b'/></spatial>"
-      "<spatial damping='1 3'><site site='a'/><site site='b'/><site site='c'/></spatial></tendon></mujoco>");
-  check(&o, "gyroscopic", 10, 10);
+      "<spatial damping='1 3'><site site='a'/><site site='b'/><site site='c'/></spatial></tendon>";
+  for (int i = 0; i < 2; ++i) {
+    char xml[3000];
+    SnOracle o;
+    snprintf(xml, sizeof xml, "<mujoco><option integrator='%s' timestep='.02'/>%s</mujoco>", integrator[i], body);
+    sn_oracle_load_string(&o, xml);
+    check(&o, integrator[i], 10, 10);
+  }
 }
 
 // Every way in which a slope depends on the state: inputs, early activations, muscles; tendons that wrap, that branch;
@@ -189,11 +200,11 @@ static void actuator_slopes(void **state) {
       "<muscle tendon='q' lengthrange='.1 .6' force='50'/><muscle joint='b' lengthrange='-1 1' force='20' "
       "gear='.5'/><muscle tendon='p' lengthrange='-1 1' force='5'/><muscle tendon='r' lengthrange='.2 2' force='40'/>",
       "<velocity joint='a' kv='3' forcerange='-1 1'/><velocity tendon='p' kv='2'/>"};
-  for (size_t i = 0; i < sizeof actuators / sizeof *actuators; ++i) {
+  const size_t n = sizeof actuators / sizeof *actuators;
+  for (size_t i = 0; i < 2 * n; ++i) {
     static char xml[5000];
-    snprintf(xml, sizeof xml,
-             "<mujoco><option integrator='implicitfast' timestep='.02'/>%s<actuator>%s</actuator></mujoco>", body,
-             actuators[i]);
+    snprintf(xml, sizeof xml, "<mujoco><option integrator='%s' timestep='.02'/>%s<actuator>%s</actuator></mujoco>",
+             i < n ? "implicitfast" : "implicit", body, actuators[i % n]);
     SnOracle o;
     sn_oracle_load_string(&o, xml);
     snprintf(xml, sizeof xml, "actuator slopes %zu", i);
@@ -205,8 +216,8 @@ static void actuator_slopes(void **state) {
 static void boundaries(void **state) {
   (void)state;
   static Case k;
-  static const char *const integrators[] = {"Euler", "implicitfast"};
-  for (int i = 0; i < 2; ++i)
+  static const char *const integrators[] = {"Euler", "implicitfast", "implicit"};
+  for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 4; ++j) {
       char option[100];
       SnOracle o;
@@ -252,8 +263,9 @@ static void series(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(euler),      cmocka_unit_test(implicitfast),
-                                     cmocka_unit_test(gyroscopic), cmocka_unit_test(actuator_slopes),
-                                     cmocka_unit_test(boundaries), cmocka_unit_test(series)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(euler),           cmocka_unit_test(implicitfast),
+                                     cmocka_unit_test(implicit),        cmocka_unit_test(gyroscopic),
+                                     cmocka_unit_test(actuator_slopes), cmocka_unit_test(boundaries),
+                                     cmocka_unit_test(series)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,8 +102,8 @@ static void rows(void **state) {
 static void integrators(void **state) {
   (void)state;
   static const char *const option[] = {"<option integrator='Euler'/>", "<option integrator='implicitfast'/>",
-                                       "<option integrator='RK4'/>"};
-  for (int i = 0; i < 3; ++i) {
+                                       "<option integrator='implicit'/>", "<option integrator='RK4'/>"};
+  for (int i = 0; i < 4; ++i) {
     char xml[3000];
     snprintf(xml, sizeof xml, "<mujoco>%s%s", option[i], servo_xml + strlen("<mujoco>"));
     check(xml, option[i]);

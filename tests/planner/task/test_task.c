@@ -123,8 +123,8 @@ static void mistakes(void **state) {
   mistake(text, "reach.yaml:2:7: plan: 'keyframes' is not a finite number");
   snprintf(text, sizeof text, HEAD "initial: {joint_velocities: 3}\n%s", ok);
   mistake(text, "reach.yaml:2:29: joint_velocities: a map of names and numbers is wanted");
-  snprintf(text, sizeof text, HEAD "options: {integrator: implicit}\n%s", ok);
-  mistake(text, "reach.yaml:2:23: integrator: 'implicit' is unknown, allowed is Euler|RK4|implicitfast");
+  snprintf(text, sizeof text, HEAD "options: {integrator: discrete}\n%s", ok);
+  mistake(text, "reach.yaml:2:23: integrator: 'discrete' is unknown, allowed is Euler|RK4|implicit|implicitfast");
 }
 
 // A measure counts what its term counts, unless it says something else itself.
