@@ -35,6 +35,7 @@ typedef struct Report {
   int noisy_steps;     // steps that agree only because MuJoCo's own values are no more certain
   int restarts;        // times MuJoCo diverged and was put back
   char *unsupported;   // lines, all of them; NULL: none
+  char sensors[300];   // that are not computed
   SnError err;
   SnCompare compare;
   CheckGradientReport gradient;
@@ -282,6 +283,7 @@ static int run(const Settings *s, Report *r) {
   sn_oracle_tighten(mj);
   Check k = {.model = NULL};
   SnCode code = open_check(&k, mj, &r->err);
+  if (code == SN_OK) sn_compare_sensors_left(k.o.m, r->sensors, sizeof r->sensors);
   if (code == SN_OK) compare_steps(&k, s, r);
   if (code == SN_OK) compare_more(&k, s, r);
   close_check(&k);
@@ -376,6 +378,7 @@ static void print_json(const Settings *s, const Report *r) {
   if (r->compare.steps) cJSON_AddStringToObject(root, "solver", solver_name(mjSOL_NEWTON));
   add_warnings(root);
   if (r->compare.note[0]) cJSON_AddStringToObject(root, "note", r->compare.note);
+  if (r->sensors[0]) cJSON_AddStringToObject(root, "sensors_not_computed", r->sensors);
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
     const SnFieldError *f = &r->compare.field[i];
     if (f->step < 0) continue;
@@ -458,6 +461,7 @@ static void print_table(const Settings *s, const Report *r) {
            f->element, f->differs ? "  differs" : "");
   }
   if (r->compare.note[0]) printf("\n%s\n", r->compare.note);
+  if (r->sensors[0]) printf("\nsensors that are not computed: %s\n", r->sensors);
   if (s->gradient) print_gradient(&r->gradient);
   if (s->integrate) print_integration(&r->integration);
 }

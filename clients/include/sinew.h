@@ -264,6 +264,7 @@ typedef struct SinewOptions {
   double density;           // fluid around everything [kg/m^3]
   double viscosity;         // [N s/m^2]
   double wind[3];           // velocity of the fluid [m/s]
+  double magnetic[3];       // magnetic flux, which magnetometers measure
 } SinewOptions;
 
 // Returns options to be filled in by sinew_model_get_options.
@@ -996,8 +997,8 @@ static inline SinewGradients sinew_default_gradients(void) {
 // derivatives 0; bars of one that diverged are not read. Returns SINEW_ERR_STATE (no rollouts yet, or a batch without
 // gradients), SINEW_ERR_ARGUMENT (a number that is not finite), SINEW_ERR_UNSUPPORTED (a bar of a sensor without a
 // derivative, parameters on a device), SINEW_ERR_MEMORY (for parameters), SINEW_ERR_INTERRUPTED or SINEW_ERR_DEVICE on
-// failure. Parameters reach costs and sensors through frames of sites and geoms, tendons and actuators. Numbers that
-// only a sensor reads, as the bounds of a limit sensor, count as constant.
+// failure. Parameters reach costs and sensors through frames of sites and geoms, masses and inertias, tendons and
+// actuators. Zones of sensors and the bounds of a limit sensor count as constant.
 SINEW_API SinewStatus sinew_batch_vjp(SinewBatch *batch, const SinewTrajectoryBars *bars, const SinewGradients *out,
                                       SinewError *err);
 

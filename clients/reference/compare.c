@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/sensor/sensor.h"
+
 const char *sn_compared_name(SnCompared field) {
   static const char *const name[] = {
 #define SN_COMPARED_NAME(name, stage, tolerance) #name,
@@ -325,10 +327,52 @@ static void compare_constraints(SnCompare *c, const SnOracle *o, int step) {
   compare_rows(c, o, SN_CMP_efc_aref, SN_CMP_efc_aref_edged, o->w.efc_aref, o->d->efc_aref, 1, step);
 }
 
+int sn_compare_sensors_left(const SnModel *m, char *text, size_t size) {
+  int left = 0;
+  size_t used = 0;
+  text[0] = 0;
+  for (int i = 0; i < m->nsensor; ++i) {
+    if (sn_sensor_supported(m, i)) continue;
+    if (used < size)
+      used += (size_t)snprintf(text + used, size - used, "%s%d '%s'", left ? ", " : "", i,
+                               sn_model_name(m, SN_NAME_SENSOR, i));
+    ++left;
+  }
+  return left;
+}
+
+// Whether sensor i is compared, and among which: 0 those of the body alone, 1 those of contacts and of the solver.
+static bool compares_sensor(const SnModel *m, int i, int *kind) {
+  const int type = m->sensor_type[i];
+  if (!sn_sensor_supported(m, i) || (type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO)) return false;
+  *kind = type == SN_SENS_CONTACT || sn_sensor_stage(m, i) > SN_STAGE_ACTUATION;
+  return !(m->opt.disableflags & SN_DSBL_SENSOR);
+}
+
+// Values of sensors; elements are those of sensordata.
+static void compare_sensors(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  const size_t n = (size_t)m->nsensordata;
+  for (int kind = 0; kind < 2; ++kind) {
+    bool any = false;
+    if (n == 0 || !reserve(c, n)) return;
+    for (int i = 0, own; i < m->nsensor; ++i) {
+      if (!compares_sensor(m, i, &own) || own != kind) continue;
+      any = true;
+      sn_sensor_value(m, &o->w, i, c->ours + m->sensor_adr[i]);
+      memcpy(c->ref + m->sensor_adr[i], o->d->sensordata + m->sensor_adr[i], sizeof(double) * (size_t)m->sensor_dim[i]);
+    }
+    const SnCompared field = kind ? SN_CMP_sensordata_forces : SN_CMP_sensordata;
+    const double tol = kind && c->loose ? 1e-4 : tolerance_of(field);
+    if (any) compare(c, field, c->ours, c->ref, m->nsensordata, tol, step);
+  }
+}
+
 static void compare_solver(SnCompare *c, const SnOracle *o, int step) {
   const double tol = c->loose ? 1e-4 : 1e-6;
   compare(c, SN_CMP_qacc, o->w.qacc, o->d->qacc, o->m->nv, tol, step);
   compare(c, SN_CMP_qfrc_constraint, o->w.qfrc_constraint, o->d->qfrc_constraint, o->m->nv, tol, step);
+  compare_sensors(c, o, step);
   if (o->d->nefc == o->w.nefc[0]) compare(c, SN_CMP_efc_force, o->w.efc_force, o->d->efc_force, o->d->nefc, tol, step);
 }
 

@@ -60,6 +60,8 @@
   X(qacc, SOLVER, 1e-6)                    \
   X(efc_force, SOLVER, 1e-6)               \
   X(qfrc_constraint, SOLVER, 1e-6)         \
+  X(sensordata, SOLVER, 1e-8)              \
+  X(sensordata_forces, SOLVER, 1e-6)       \
   X(next_time, INTEGRATE, 1e-9)            \
   X(next_qpos, INTEGRATE, 1e-9)            \
   X(next_qvel, INTEGRATE, 1e-9)            \
@@ -111,6 +113,11 @@ const char *sn_compared_name(SnCompared field);
 void sn_compare_init(SnCompare *c);
 // Frees the scratch and forgets the errors.
 void sn_compare_free(SnCompare *c);
+
+// Writes the sensors that the engine does not compute, number and name, into text; returns how many there are. Others
+// are compared in two fields: those of the body alone, and those that are known after collision and the solver.
+// Distances of geoms are not, of which MuJoCo's are good to ccd_tolerance alone.
+int sn_compare_sensors_left(const SnModel *m, char *text, size_t size);
 
 // Begins a step; call it after mj_forward.
 void sn_compare_begin(SnCompare *c, const SnOracle *o);

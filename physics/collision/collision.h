@@ -12,7 +12,7 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane);
 // Adds what con_dist_bar, con_pos_bar and con_frame_bar give to wrench.
 SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
-// ---- distance.c, on the host alone ----
+// ---- distance.c ----
 
 // Holds a geom at a pose, its own (sn_geom_pose) or any other.
 typedef struct SnPlacedGeom {
@@ -41,18 +41,29 @@ typedef struct SnDistanceBar {
 // Counts the rows of Jacobians of a distance: dist, from, to, normal.
 enum { SN_DISTANCE_ROWS = 10 };
 
+// Returns what collides two geoms; SN_COLLIDER_NONE: nothing does.
+SN_FUNC SnCollider sn_geoms_collider(const SnModel *m, int g1, int g2);
+// Returns false for a mesh that the model was imported without, as nothing can touch it.
+SN_FUNC bool sn_geom_has_surface(const SnModel *m, int g);
+// Finds the nearest points of two geoms that have a collider and surfaces, whatever else the model says of them.
+// Returns false where the search fails.
+SN_FUNC bool sn_geoms_nearest(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit,
+                              SnDistance *r);
+// Adds the adjoint at the result r of the same geoms: torque and force (12) on the first geom about its centre, then on
+// the second. They are the derivatives by a small turn about the world's axes and by a displacement. Beyond the limit
+// they are zero.
+SN_FUNC void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
+                                  const SnDistanceBar *bar, sn_real *wrench);
+
+// The rest runs on the host alone.
+
 // Computes the distance of two geoms at their poses. Filters of contacts, margins and gaps play no role. Returns
 // SN_ERR_ARGUMENT for an index or a pose that is none, SN_ERR_UNSUPPORTED for types without a collider, SN_ERR_STATE
 // where the search for nearest points fails.
 SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit, SnDistance *r,
                         SnError *err);
-// Adds the adjoint at the result r of the same geoms: torque and force (12) on the first geom about its centre, then on
-// the second. They are the derivatives by a small turn about the world's axes and by a displacement. Beyond the limit
-// they are zero.
-void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
-                          const SnDistanceBar *bar, sn_real *wrench);
-// Does the same by a crude rule, for comparison. Nearest points are carried rigidly by their geoms, and the normal
-// turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
+// Does as sn_geom_distance_vjp by a crude rule, for comparison. Nearest points are carried rigidly by their geoms, and
+// the normal turns with the mean of both. This is right for dist, wrong by tens of percent for the rest.
 void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
                                     const SnDistance *r, const SnDistanceBar *bar, sn_real *wrench);
 // Adds to size_bar (6) the derivatives by the sizes of both geoms, three each, as geom_size has them. They are central

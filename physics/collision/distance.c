@@ -40,80 +40,38 @@
 #include "physics/collision/collide_private.h"
 #include "physics/collision/collision.h"
 
-static const char *type_name(int type) {
-  static const char *const name[] = {
-      "plane", "height field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "signed distance field"};
-  return type >= 0 && type < (int)(sizeof name / sizeof name[0]) ? name[type] : "unknown";
-}
-
-// Says that two geoms cannot be collided, and why.
-static SnCode refuse(const SnModel *m, int g1, int g2, const char *why, SnError *err) {
-  return sn_fail(err, SN_ERR_UNSUPPORTED, "distance of geom %d '%s' (%s) and geom %d '%s' (%s): %s", g1,
-                 sn_model_name(m, SN_NAME_GEOM, g1), type_name(m->geom_type[g1]), g2,
-                 sn_model_name(m, SN_NAME_GEOM, g2), type_name(m->geom_type[g2]), why);
-}
-
-// True for a position below 1e10 m and a matrix that is a rotation.
-static bool is_pose(const SnPlacedGeom *g) {
-  static const sn_real tolerance = sizeof(sn_real) == sizeof(float) ? SN_R(1e-4) : SN_R(1e-6);
-  sn_real third[3];
-  const sn_real *mat = g->mat;
-  sn_cross(third, mat, mat + 3);
-  bool good = sn_abs(sn_norm3(mat) - 1) <= tolerance && sn_abs(sn_norm3(mat + 3) - 1) <= tolerance &&
-              sn_abs(sn_dot3(mat, mat + 3)) <= tolerance && sn_dist3(third, mat + 6) <= tolerance;
-  for (int i = 0; i < 3; ++i) good = good && !sn_is_bad(g->pos[i]);
-  return good;
-}
-
 // The geoms in the order of their types. Returns true when that is not the caller's.
-static bool order(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, SnShape *a, SnShape *b) {
+SN_LOCAL bool dist_order(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, SnShape *a, SnShape *b) {
   const bool swap = m->geom_type[g1->geom] > m->geom_type[g2->geom];
   const SnPlacedGeom *first = swap ? g2 : g1, *second = swap ? g1 : g2;
-  *a = (SnShape){first->pos, first->mat, m->geom_size + 3 * first->geom, first->geom};
-  *b = (SnShape){second->pos, second->mat, m->geom_size + 3 * second->geom, second->geom};
+  const SnShape one = {first->pos, first->mat, m->geom_size + 3 * first->geom, first->geom};
+  const SnShape two = {second->pos, second->mat, m->geom_size + 3 * second->geom, second->geom};
+  *a = one;
+  *b = two;
   return swap;
 }
 
-static SnCode check(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit, SnError *err) {
-  const SnPlacedGeom *geom[2] = {g1, g2};
-  for (int i = 0; i < 2; ++i) {
-    const int g = geom[i]->geom;
-    if (g < 0 || g >= m->ngeom)
-      return sn_fail(err, SN_ERR_ARGUMENT, "distance: geom %d: the model has geoms 0 to %d", g, m->ngeom - 1);
-    if (!is_pose(geom[i]))
-      return sn_fail(err, SN_ERR_ARGUMENT, "distance: geom %d: position beyond 1e10 m, or no rotation", g);
-  }
-  if (isnan(limit)) return sn_fail(err, SN_ERR_ARGUMENT, "distance: the limit is not a number");
-  SnShape a, b;
-  order(m, g1, g2, &a, &b);
-  if (sn_collider(m->geom_type[a.geom], m->geom_type[b.geom]) == SN_COLLIDER_NONE)
-    return refuse(m, g1->geom, g2->geom, "the engine has no collider for these types", err);
-  for (int i = 0; i < 2; ++i) {
-    const int g = geom[i]->geom;
-    if (m->geom_type[g] == SN_GEOM_MESH && m->mesh_vertnum[m->geom_dataid[g]] == 0)
-      return refuse(m, g1->geom, g2->geom, "the model was imported without a mesh that nothing can touch", err);
-    if (m->geom_type[g] == SN_GEOM_HFIELD && m->geom_dataid[g] < 0)
-      return refuse(m, g1->geom, g2->geom, "the model was imported without heights that nothing can touch", err);
-  }
-  return SN_OK;
+SN_FUNC SnCollider sn_geoms_collider(const SnModel *m, int g1, int g2) {
+  const int t1 = m->geom_type[g1], t2 = m->geom_type[g2];
+  return (SnCollider)m->type_collider[SN_GEOM_TYPES * sn_mini(t1, t2) + sn_maxi(t1, t2)];
 }
 
 // What finds the nearest points of two types. A capsule's closed form makes contacts of its ends and of edges, which
 // are not the depth where its axis is in the box.
-static SnCollider distance_collider(int type1, int type2) {
-  const SnCollider far = sn_far_collider(sn_collider(type1, type2), type2);
+SN_LOCAL SnCollider dist_collider(const SnModel *m, int g1, int g2) {
+  const SnCollider far = sn_far_collider(sn_geoms_collider(m, g1, g2), m->geom_type[g2]);
   return far == SN_COLLIDER_CAPSULE_BOX ? SN_COLLIDER_CONVEX : far;
 }
 
 // True when bounding spheres show the geoms to be farther apart than limit; a plane has none.
-static bool is_far(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit) {
+SN_LOCAL bool dist_is_far(const SnModel *m, const SnShape *a, const SnShape *b, sn_real limit) {
   sn_real d[3];
   if (m->geom_type[a->geom] == SN_GEOM_PLANE) return false;
   sn_sub3(d, b->pos, a->pos);
   return sn_norm3(d) > m->geom_rbound[a->geom] + m->geom_rbound[b->geom] + sn_max(limit, 0);
 }
 
-static bool nearest_ellipsoid(const SnModel *m, const SnShape *a, const SnShape *b, SnContact *con) {
+SN_LOCAL bool dist_ellipsoid(const SnModel *m, const SnShape *a, const SnShape *b, SnContact *con) {
   SnNearest near;
   sn_real mid[3];
   if (!sn_ellipsoid_nearest(m->geom_type[a->geom], a, b, &near)) return false;
@@ -125,11 +83,11 @@ static bool nearest_ellipsoid(const SnModel *m, const SnShape *a, const SnShape 
 
 // Finds the nearest points as a contact, con[0]; con has room for SN_MAXCON_PAIR. Where they are not nearer than limit
 // only its dist is of account, which is not either. Returns false where the search fails.
-static bool find(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real limit,
-                 SnContact *con) {
+SN_LOCAL bool dist_find(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real limit,
+                        SnContact *con) {
   con->dist = limit;
-  if (is_far(m, a, b, limit)) return true;
-  if (collider == SN_COLLIDER_ELLIPSOID && nearest_ellipsoid(m, a, b, con)) return true;
+  if (dist_is_far(m, a, b, limit)) return true;
+  if (collider == SN_COLLIDER_ELLIPSOID && dist_ellipsoid(m, a, b, con)) return true;
   if (collider == SN_COLLIDER_ELLIPSOID || collider == SN_COLLIDER_CONVEX)
     return sn_convex_nearest(m, a, b, limit, con);
   if (collider == SN_COLLIDER_HFIELD_FAR) return sn_hfield_nearest(m, a, b, limit, con);
@@ -138,19 +96,26 @@ static bool find(const SnModel *m, const SnShape *a, const SnShape *b, SnCollide
   return true;
 }
 
-SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit, SnDistance *r,
-                        SnError *err) {
-  const SnCode code = check(m, g1, g2, limit, err);
-  if (code != SN_OK) return code;
+SN_FUNC bool sn_geom_has_surface(const SnModel *m, int g) {
+  const int type = m->geom_type[g], data = m->geom_dataid[g];
+  if (type == SN_GEOM_HFIELD) return data >= 0;
+  return type != SN_GEOM_MESH || (data >= 0 && m->mesh_vertnum[data] > 0);
+}
+
+SN_FUNC bool sn_geoms_nearest(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit,
+                              SnDistance *r) {
   SnShape a, b;
   SnContact con[SN_MAXCON_PAIR] = {{0}};
-  const bool swap = order(m, g1, g2, &a, &b);
-  *r = (SnDistance){.dist = limit, .collider = distance_collider(m->geom_type[a.geom], m->geom_type[b.geom])};
+  const bool swap = dist_order(m, g1, g2, &a, &b);
+  r->within = false;
+  r->dist = limit;
+  sn_zero(r->from, 3);
+  sn_zero(r->to, 3);
+  sn_zero(r->normal, 3);
+  r->collider = dist_collider(m, a.geom, b.geom);
   limit = sn_min(limit, SN_MAXVAL);
-  if (!find(m, &a, &b, r->collider, limit, con))
-    return sn_fail(err, SN_ERR_STATE, "distance of geoms %d and %d: the search for the nearest points failed", g1->geom,
-                   g2->geom);
-  if (con->dist >= limit) return SN_OK;
+  if (!dist_find(m, &a, &b, r->collider, limit, con)) return false;
+  if (con->dist >= limit) return true;
   sn_normalize3(con->frame);
   r->within = true;
   r->contact = *con;
@@ -158,12 +123,12 @@ SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlaced
   sn_scale3(r->normal, con->frame, swap ? SN_R(-1.0) : SN_R(1.0));
   sn_addscl3(r->from, con->pos, r->normal, SN_R(-0.5) * con->dist);
   sn_addscl3(r->to, con->pos, r->normal, SN_R(0.5) * con->dist);
-  return SN_OK;
+  return true;
 }
 
 // Bars of the contact of r, whose normal points the other way where the geoms have changed places.
-static SnContactBar contact_bar(const SnDistance *r, const SnDistanceBar *bar, bool swap) {
-  SnContactBar contact = {0};
+SN_LOCAL SnContactBar dist_contact_bar(const SnDistance *r, const SnDistanceBar *bar, bool swap) {
+  SnContactBar contact = {0, {0}, {0}, {0}};
   sn_real spread[3];
   sn_add3(contact.pos, bar->from, bar->to);
   sn_sub3(spread, bar->to, bar->from);
@@ -173,15 +138,79 @@ static SnContactBar contact_bar(const SnDistance *r, const SnDistanceBar *bar, b
   return contact;
 }
 
-void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
-                          const SnDistanceBar *bar, sn_real *wrench) {
+SN_FUNC void sn_geom_distance_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, const SnDistance *r,
+                                  const SnDistanceBar *bar, sn_real *wrench) {
   SnShape a, b;
   sn_real own[12] = {0};
   if (!r->within) return;
-  const bool swap = order(m, g1, g2, &a, &b);
-  const SnContactBar contact = contact_bar(r, bar, swap);
+  const bool swap = dist_order(m, g1, g2, &a, &b);
+  const SnContactBar contact = dist_contact_bar(r, bar, swap);
   sn_collide_shapes_vjp(m, &a, &b, r->collider, 0, &r->contact, &contact, own);
   for (int i = 0; i < 12; ++i) wrench[i] += own[swap ? (i + 6) % 12 : i];
+}
+
+// ---- on the host alone ----
+
+#if !defined(__CUDACC__)
+static const char *dist_type_name(int type) {
+  static const char *const name[] = {
+      "plane", "height field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "signed distance field"};
+  return type >= 0 && type < (int)(sizeof name / sizeof name[0]) ? name[type] : "unknown";
+}
+
+// Says that two geoms cannot be collided, and why.
+static SnCode dist_refuse(const SnModel *m, int g1, int g2, const char *why, SnError *err) {
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "distance of geom %d '%s' (%s) and geom %d '%s' (%s): %s", g1,
+                 sn_model_name(m, SN_NAME_GEOM, g1), dist_type_name(m->geom_type[g1]), g2,
+                 sn_model_name(m, SN_NAME_GEOM, g2), dist_type_name(m->geom_type[g2]), why);
+}
+
+// True for a position below 1e10 m and a matrix that is a rotation.
+static bool dist_is_pose(const SnPlacedGeom *g) {
+  static const sn_real tolerance = sizeof(sn_real) == sizeof(float) ? SN_R(1e-4) : SN_R(1e-6);
+  sn_real third[3];
+  const sn_real *mat = g->mat;
+  sn_cross(third, mat, mat + 3);
+  bool good = sn_abs(sn_norm3(mat) - 1) <= tolerance && sn_abs(sn_norm3(mat + 3) - 1) <= tolerance &&
+              sn_abs(sn_dot3(mat, mat + 3)) <= tolerance && sn_dist3(third, mat + 6) <= tolerance;
+  for (int i = 0; i < 3; ++i) good = good && !sn_is_bad(g->pos[i]);
+  return good;
+}
+
+static SnCode dist_check(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit,
+                         SnError *err) {
+  const SnPlacedGeom *geom[2] = {g1, g2};
+  for (int i = 0; i < 2; ++i) {
+    const int g = geom[i]->geom;
+    if (g < 0 || g >= m->ngeom)
+      return sn_fail(err, SN_ERR_ARGUMENT, "distance: geom %d: the model has geoms 0 to %d", g, m->ngeom - 1);
+    if (!dist_is_pose(geom[i]))
+      return sn_fail(err, SN_ERR_ARGUMENT, "distance: geom %d: position beyond 1e10 m, or no rotation", g);
+  }
+  if (isnan(limit)) return sn_fail(err, SN_ERR_ARGUMENT, "distance: the limit is not a number");
+  if (sn_geoms_collider(m, g1->geom, g2->geom) == SN_COLLIDER_NONE)
+    return dist_refuse(m, g1->geom, g2->geom, "the engine has no collider for these types", err);
+  for (int i = 0; i < 2; ++i) {
+    const int g = geom[i]->geom;
+    if (!sn_geom_has_surface(m, g))
+      return dist_refuse(m, g1->geom, g2->geom,
+                         m->geom_type[g] == SN_GEOM_HFIELD
+                             ? "the model was imported without heights that nothing can touch"
+                             : "the model was imported without a mesh that nothing can touch",
+                         err);
+  }
+  return SN_OK;
+}
+
+SnCode sn_geom_distance(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2, sn_real limit, SnDistance *r,
+                        SnError *err) {
+  const SnCode code = dist_check(m, g1, g2, limit, err);
+  if (code != SN_OK) return code;
+  *r = (SnDistance){.within = false};
+  if (!sn_geoms_nearest(m, g1, g2, limit, r))
+    return sn_fail(err, SN_ERR_STATE, "distance of geoms %d and %d: the search for the nearest points failed", g1->geom,
+                   g2->geom);
+  return SN_OK;
 }
 
 void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, const SnPlacedGeom *g2,
@@ -200,11 +229,11 @@ void sn_geom_distance_surrogate_vjp(const SnModel *m, const SnPlacedGeom *g1, co
 
 // Finds the nearest points of r again with another size of one of its two shapes. Returns whether they are about where
 // they were, within `near` [m]; *found counts the searches that found any.
-static bool resized(const SnModel *m, SnShape shape[2], int side, const sn_real *size, sn_real near,
-                    const SnDistance *r, SnContact *con, int *found) {
+static bool dist_resized(const SnModel *m, SnShape shape[2], int side, const sn_real *size, sn_real near,
+                         const SnDistance *r, SnContact *con, int *found) {
   const sn_real *own = shape[side].size;
   shape[side].size = size;
-  const bool good = find(m, shape, shape + 1, r->collider, SN_MAXVAL, con);
+  const bool good = dist_find(m, shape, shape + 1, r->collider, SN_MAXVAL, con);
   shape[side].size = own;
   if (!good || con->dist >= SN_MAXVAL) {
     *con = r->contact;
@@ -219,8 +248,8 @@ void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const S
                                const SnDistanceBar *bar, sn_real *size_bar) {
   SnShape shape[2];
   if (!r->within) return;
-  const bool swap = order(m, g1, g2, shape, shape + 1);
-  const SnContactBar contact = contact_bar(r, bar, swap);
+  const bool swap = dist_order(m, g1, g2, shape, shape + 1);
+  const SnContactBar contact = dist_contact_bar(r, bar, swap);
   for (int k = 0; k < 6; ++k) {
     const int side = k / 3;
     const sn_real *size = shape[side].size, h = SN_DIFFERENCE * size[k % 3], near = SN_R(0.01) * size[k % 3];
@@ -233,7 +262,7 @@ void sn_geom_distance_size_vjp(const SnModel *m, const SnPlacedGeom *g1, const S
       sn_real moved[3];
       sn_copy3(moved, size);
       moved[k % 3] += e == 0 ? h : -h;
-      steady = resized(m, shape, side, moved, near, r, end[e], &found) && steady;
+      steady = dist_resized(m, shape, side, moved, near, r, end[e], &found) && steady;
     }
     sn_real sum = contact.dist * (end[0]->dist - end[1]->dist);
     for (int e = 0; e < 3 && steady; ++e)
@@ -271,3 +300,4 @@ void sn_geom_distance_by_qpos(const SnModel *m, const SnWorld *w, const SnPlaced
     }
   }
 }
+#endif

@@ -23,6 +23,28 @@ SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 // Computes the force of contact i on the body of geom[1], in the contact's frame: normal, two tangents [N], moments
 // about the three [N m]. It is zero for a contact without rows. Any thread may call it after sn_solve.
 SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]);
+// Adds the adjoint of sn_contact_force to the bars of efc_force (row_pos, see sn_solve_force_vjp). By
+// the model the friction of pyramids counts. One lane at a time may add to a contact.
+SN_FUNC void sn_contact_force_vjp(const SnWorld *w, SnAdjoint *a, int i, const sn_real force_bar[6]);
+
+// ---- constraint_equality.c ----
+
+// Holds what a connect or weld exerts on body[0], in world axes; body[1] gets the opposite.
+typedef struct SnEqualityForce {
+  int body[2];
+  sn_real pos[2][3];            // anchors [m]
+  sn_real force[3], torque[3];  // [N, N m], at the anchor
+} SnEqualityForce;
+
+// Returns how many rows the equality whose rows begin at `row` has.
+SN_FUNC int sn_equality_size(const SnModel *m, const SnWorld *w, int row);
+// Computes the force of a connect or weld whose rows begin at `row`. Returns false for other equalities. Any thread may
+// call it after sn_solve.
+SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEqualityForce *f);
+// Adds the adjoint of force and torque: to the bars of efc_force (row_pos, see sn_solve_force_vjp), and to wrench what
+// turns of both bodies give.
+SN_FUNC void sn_equality_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row,
+                                   const sn_real force_bar[3], const sn_real torque_bar[3]);
 
 // ---- solver.c ----
 
@@ -66,5 +88,8 @@ SN_FUNC int sn_noslip_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
 
 // Turns qacc_bar into the motions SN_LAMBDA, SN_ACC and SN_VEL, and into row_lambda and row_c. Calls sn_solve_finish.
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Does the same for a scalar that depends on efc_force, too, whose bars row_pos holds. Changes qacc_bar. row_lambda
+// gets J lambda plus these bars, so that all that follows counts both.
+SN_FUNC void sn_solve_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 #endif

@@ -307,4 +307,24 @@ SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]) {
       break;
   }
 }
+
+SN_FUNC void sn_contact_force_vjp(const SnWorld *w, SnAdjoint *a, int i, const sn_real force_bar[6]) {
+  const SnContact *con = w->contact + i;
+  const int row = con->efc_address;
+  if (row < 0) return;
+  if (w->efc_type[row] != SN_CNSTR_CONTACT_PYRAMIDAL) {
+    for (int k = 0; k < con->dim; ++k) a->row_pos[row + k] += force_bar[k];
+    return;
+  }
+  for (int k = 1; k < con->dim; ++k) {
+    const sn_real slide = con->friction[k - 1] * force_bar[k];
+    a->row_pos[row + 2 * (k - 1)] += force_bar[0] + slide;
+    a->row_pos[row + 2 * (k - 1) + 1] += force_bar[0] - slide;
+#if defined(SN_MODEL_BARS)
+    const sn_real *edge = w->efc_force + row + 2 * (k - 1);
+    if (sn_model_bar(a) && sn_model_bar(a)->pair_conparam)
+      sn_model_bar(a)->pair_conparam[SN_NCONPARAM * con->pair + k] += force_bar[k] * (edge[0] - edge[1]);
+#endif
+  }
+}
 #endif

@@ -21,6 +21,7 @@
 //   X_bar = s q2 (0, F) q1*,   torques  vec(X* X_bar) / 2 on body 1,  -vec(X_bar X*) / 2 on body 2.
 // A joint's or tendon's polynomial has its second derivative in J. A mocap body receives wrenches, the world nothing.
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
 // One end of a connect or weld.
@@ -417,3 +418,44 @@ SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
   anchor_vjp(m, w, a, e + 1, -1, block.row);
   if (type == SN_EQ_WELD) weld_vjp(m, w, a, e, m->eq_data[SN_NEQDATA * eq + 10], block.row + 3);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC int sn_equality_size(const SnModel *m, const SnWorld *w, int row) {
+  const int type = m->eq_type[w->efc_id[row]];
+  return type == SN_EQ_WELD ? 6 : type == SN_EQ_CONNECT ? 3 : 1;
+}
+
+// The rate s/2 vec(q2* (0, w) q1) of a weld has f as its force: so the torque is s/2 vec(q2 (0, f) q1*).
+SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEqualityForce *f) {
+  const int eq = w->efc_id[row], size = sn_equality_size(m, w, row);
+  if (size == 1) return false;
+  const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  for (int i = 0; i < 2; ++i) {
+    f->body[i] = e[i].body;
+    sn_copy3(f->pos[i], e[i].pos);
+  }
+  sn_copy3(f->force, w->efc_force + row);
+  sn_zero(f->torque, 3);
+  if (size == 3) return true;
+  const sn_real X[4] = {0}, scale = SN_R(0.5) * m->eq_data[SN_NEQDATA * eq + 10];
+  sn_real torque[4], turn[2][3] = {{0}};
+  weld_rotate_vjp(e, X, w->efc_force + row + 3, scale, torque, turn);
+  sn_copy3(f->torque, torque + 1);
+  return true;
+}
+
+SN_FUNC void sn_equality_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row,
+                                   const sn_real force_bar[3], const sn_real torque_bar[3]) {
+  const int eq = w->efc_id[row];
+  sn_addto3(a->row_pos + row, force_bar);
+  if (sn_equality_size(m, w, row) == 3) return;
+  const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  const sn_real X[4] = {0, torque_bar[0], torque_bar[1], torque_bar[2]};
+  const sn_real scale = SN_R(0.5) * m->eq_data[SN_NEQDATA * eq + 10];
+  sn_real r[3], torque[4], turn[2][3] = {{0}};
+  weld_rotate(r, e, X, scale);
+  sn_addto3(a->row_pos + row + 3, r);
+  weld_rotate_vjp(e, X, w->efc_force + row + 3, scale, torque, turn);
+  for (int i = 0; i < 2; ++i) sn_addto3(sn_body_wrench(m, a, e[i].body), turn[i]);
+}
+#endif

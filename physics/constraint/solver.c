@@ -18,6 +18,9 @@
 // adjoint.h. That is meant for the exact solution: a Newton that stopped early is finished first. Where a row is about
 // to change its state (J a = aref of a limit, the boundary of a cone or of a friction loss) the derivative is that of
 // the state that the row is in.
+//
+// Where the scalar depends on f = F(J a - aref), too, with bars g, df = -C (J da + dJ a - daref) + .. adds -J' C g to
+// a_bar; and where df stands, J lambda becomes J lambda + g.
 #include "physics/constraint/solver_private.h"
 
 #include "physics/base/vec.h"
@@ -447,3 +450,22 @@ SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
   sn_mul_J(m, w, lane, a->row_lambda, lambda);
   sn_mul_curvature(m, w, lane, a->row_c, a->row_lambda);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC void sn_solve_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_real *pull = a->motion + SN_LAMBDA * m->nv;
+  sn_solve_finish(m, w, lane);
+  SN_SYNC(lane);
+  if (w->nefc[0] > 0) {
+    sn_mul_curvature(m, w, lane, a->row_c, a->row_pos);
+    sn_mul_Jt(m, w, lane, pull, a->row_c);
+    SN_FOR(i, m->nv) a->qacc_bar[i] -= pull[i];
+    SN_SYNC(lane);
+  }
+  sn_solve_vjp(m, w, a, lane);
+  if (w->nefc[0] == 0) return;
+  SN_FOR(r, w->nefc[0]) a->row_lambda[r] += a->row_pos[r];
+  SN_SYNC(lane);
+  sn_mul_curvature(m, w, lane, a->row_c, a->row_lambda);
+}
+#endif

@@ -71,6 +71,11 @@ SN_FUNC void sn_bias_slope_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
 
 // Computes qfrc_spring, qfrc_damper, qfrc_gravcomp and qfrc_passive.
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes how far joint j is from where its spring rests. It writes a number for a slide or hinge, else a displacement
+// of a free joint and a rotation vector. Returns how many numbers. Any thread may call it.
+SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real dif[6]);
+// Returns how much longer (above 0) or shorter tendon t is than lengths at which its spring is slack [m].
+SN_FUNC sn_real sn_tendon_stretch(const SnModel *m, const SnWorld *w, int t);
 // Adds the derivative of lambda' qfrc_passive.
 SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

@@ -467,6 +467,7 @@ SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
   for (int k = 0; k < m->nlink; ++k) kin_link_model_vjp(m, w, a, m->level_body[k]);
   kin_objects_model_vjp(w, m->ngeom, m->link_of_geom, bar->geom_wrench, bar->geom_lpos, bar->geom_lmat);
   kin_objects_model_vjp(w, m->nsite, m->link_of_site, bar->site_wrench, bar->site_lpos, bar->site_lmat);
+  kin_objects_model_vjp(w, m->nbody, m->link_of_body, bar->body_wrench, bar->body_lpos, bar->body_lmat);
 }
 #endif
 

@@ -28,37 +28,43 @@ SN_LOCAL void passive_spring3(sn_real *force, const sn_real *dif, sn_real linear
   sn_scale3(force, dif, -sn_polynomial(linear, poly, sn_norm3(dif)));
 }
 
-SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
+#if !defined(SN_PACK)
+SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real dif[6]) {
   const int type = m->jnt_type[j];
-  const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
   const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
-  sn_real *force = w->qfrc_spring + m->jnt_dofadr[j];
+  sn_zero(dif, 6);
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
-    const sn_real x = q[0] - rest[0];
-    force[0] = -x * sn_polynomial(linear, poly, x);
-    return;
+    dif[0] = q[0] - rest[0];
+    return 1;
   }
-  sn_real dif[3], quat[4], back[4], turn[4];
-  if (type == SN_JNT_FREE) {
-    sn_sub3(dif, q, rest);
-    passive_spring3(force, dif, linear, poly);
-    q += 3;
-    rest += 3;
-    force += 3;
-  }
-  sn_copy4(quat, q);
+  sn_real quat[4], back[4], turn[4];
+  const int place = type == SN_JNT_FREE ? 3 : 0;
+  if (place) sn_sub3(dif, q, rest);
+  sn_copy4(quat, q + place);
   sn_normalize4(quat);
-  sn_negquat(back, rest);
+  sn_negquat(back, rest + place);
   sn_mulquat(turn, back, quat);
-  sn_quat2vel(dif, turn);
-  passive_spring3(force, dif, linear, poly);
+  sn_quat2vel(dif + place, turn);
+  return 3 + place;
+}
+
+SN_FUNC sn_real sn_tendon_stretch(const SnModel *m, const SnWorld *w, int t) {
+  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
+  return length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
+}
+#endif
+
+SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
+  const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
+  sn_real *force = w->qfrc_spring + m->jnt_dofadr[j], dif[6];
+  const int n = sn_joint_stretch(m, w, j, dif);
+  if (n == 1) force[0] = -dif[0] * sn_polynomial(linear, poly, dif[0]);
+  for (int k = 0; k + 3 <= n; k += 3) passive_spring3(force + k, dif + k, linear, poly);
 }
 
 // Forces of tendon t along its length: spring in out[0], damper in out[1].
 SN_LOCAL void passive_tendon(const SnModel *m, SnWorld *w, int t, bool springs, bool dampers, sn_real *out) {
-  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
-  const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
-  const sn_real v = w->ten_velocity[t], *damp = m->ten_damp + (1 + SN_NPOLY) * t;
+  const sn_real x = sn_tendon_stretch(m, w, t), v = w->ten_velocity[t], *damp = m->ten_damp + (1 + SN_NPOLY) * t;
   out[0] = springs ? -x * sn_polynomial(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x) : 0;
   out[1] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
 }

@@ -72,6 +72,7 @@ SAME(SN_OBJ_XBODY, mjOBJ_XBODY);
 SAME(SN_OBJ_JOINT, mjOBJ_JOINT);
 SAME(SN_OBJ_GEOM, mjOBJ_GEOM);
 SAME(SN_OBJ_SITE, mjOBJ_SITE);
+SAME(SN_OBJ_CAMERA, mjOBJ_CAMERA);
 SAME(SN_DSBL_CONSTRAINT, mjDSBL_CONSTRAINT);
 SAME(SN_DSBL_EQUALITY, mjDSBL_EQUALITY);
 SAME(SN_DSBL_FRICTIONLOSS, mjDSBL_FRICTIONLOSS);
@@ -130,6 +131,23 @@ SAME(SN_SENS_FRAMELINVEL, mjSENS_FRAMELINVEL);
 SAME(SN_SENS_FRAMEANGVEL, mjSENS_FRAMEANGVEL);
 SAME(SN_SENS_SUBTREECOM, mjSENS_SUBTREECOM);
 SAME(SN_SENS_SUBTREELINVEL, mjSENS_SUBTREELINVEL);
+SAME(SN_SENS_TOUCH, mjSENS_TOUCH);
+SAME(SN_SENS_ACCELEROMETER, mjSENS_ACCELEROMETER);
+SAME(SN_SENS_FORCE, mjSENS_FORCE);
+SAME(SN_SENS_TORQUE, mjSENS_TORQUE);
+SAME(SN_SENS_MAGNETOMETER, mjSENS_MAGNETOMETER);
+SAME(SN_SENS_RANGEFINDER, mjSENS_RANGEFINDER);
+SAME(SN_SENS_CAMPROJECTION, mjSENS_CAMPROJECTION);
+SAME(SN_SENS_FRAMELINACC, mjSENS_FRAMELINACC);
+SAME(SN_SENS_FRAMEANGACC, mjSENS_FRAMEANGACC);
+SAME(SN_SENS_SUBTREEANGMOM, mjSENS_SUBTREEANGMOM);
+SAME(SN_SENS_INSIDESITE, mjSENS_INSIDESITE);
+SAME(SN_SENS_GEOMDIST, mjSENS_GEOMDIST);
+SAME(SN_SENS_GEOMNORMAL, mjSENS_GEOMNORMAL);
+SAME(SN_SENS_GEOMFROMTO, mjSENS_GEOMFROMTO);
+SAME(SN_SENS_CONTACT, mjSENS_CONTACT);
+SAME(SN_SENS_E_POTENTIAL, mjSENS_E_POTENTIAL);
+SAME(SN_SENS_E_KINETIC, mjSENS_E_KINETIC);
 SAME(SN_SENS_CLOCK, mjSENS_CLOCK);
 #undef SAME
 
@@ -262,6 +280,13 @@ static void take_same_frames(SnModel *m, const mjModel *mj) {
     const int b = m->site_bodyid[i];
     take_frame(mj->site_sameframe[i], ipos + 3 * b, iquat + 4 * b, m->site_pos + 3 * i, m->site_quat + 4 * i);
   }
+}
+
+// A geom with a material is drawn in its colour, which says whether rays pass through.
+static void take_colours(SnModel *m, const mjModel *mj) {
+  for (int i = 0; i < m->ngeom; ++i)
+    for (int k = 0; k < 4 && mj->geom_matid[i] >= 0; ++k)
+      m->geom_rgba[4 * i + k] = (sn_real)mj->mat_rgba[4 * mj->geom_matid[i] + k];
 }
 
 // Signed distance fields are accepted when they collide with nothing: makes sure that they, and meshes and height
@@ -398,6 +423,7 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #include "physics/model/model_fields.inc"
 #undef SN_MODEL_FIELD
   take_same_frames(m, mj);
+  take_colours(m, mj);
   copy_option(m, mj);
   bool *touchable = sn_import_touchable(mj);
   if (touchable) {

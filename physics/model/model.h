@@ -14,6 +14,7 @@
 enum { SN_NREF = 2, SN_NIMP = 5, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
 enum { SN_NFLUID = 12 };         // reals of a geom in geom_fluid
 enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
+enum { SN_GEOM_TYPES = 9 };      // values of SnGeom
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms that are no height field
 enum { SN_MAXCON_HFIELD = 50 };  // most contacts of a height field and another geom
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
@@ -77,8 +78,15 @@ typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE } SnGain;
 typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE } SnBias;
 // Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {
+  SN_SENS_TOUCH = 0,
+  SN_SENS_ACCELEROMETER = 1,
   SN_SENS_VELOCIMETER = 2,
   SN_SENS_GYRO = 3,
+  SN_SENS_FORCE = 4,
+  SN_SENS_TORQUE = 5,
+  SN_SENS_MAGNETOMETER = 6,
+  SN_SENS_RANGEFINDER = 7,
+  SN_SENS_CAMPROJECTION = 8,
   SN_SENS_JOINTPOS = 9,
   SN_SENS_JOINTVEL = 10,
   SN_SENS_TENDONPOS = 11,
@@ -103,12 +111,22 @@ typedef enum SnSensor {
   SN_SENS_FRAMEZAXIS = 30,
   SN_SENS_FRAMELINVEL = 31,
   SN_SENS_FRAMEANGVEL = 32,
+  SN_SENS_FRAMELINACC = 33,
+  SN_SENS_FRAMEANGACC = 34,
   SN_SENS_SUBTREECOM = 35,
   SN_SENS_SUBTREELINVEL = 36,
+  SN_SENS_SUBTREEANGMOM = 37,
+  SN_SENS_INSIDESITE = 38,
+  SN_SENS_GEOMDIST = 39,
+  SN_SENS_GEOMNORMAL = 40,
+  SN_SENS_GEOMFROMTO = 41,
+  SN_SENS_CONTACT = 42,
+  SN_SENS_E_POTENTIAL = 43,
+  SN_SENS_E_KINETIC = 44,
   SN_SENS_CLOCK = 45
 } SnSensor;
 // Lists types of the object that an equality or sensor refers to (mjtObj).
-enum { SN_OBJ_BODY = 1, SN_OBJ_XBODY = 2, SN_OBJ_JOINT = 3, SN_OBJ_GEOM = 5, SN_OBJ_SITE = 6 };
+enum { SN_OBJ_BODY = 1, SN_OBJ_XBODY = 2, SN_OBJ_JOINT = 3, SN_OBJ_GEOM = 5, SN_OBJ_SITE = 6, SN_OBJ_CAMERA = 7 };
 enum {
   SN_DSBL_CONSTRAINT = 1 << 0,
   SN_DSBL_EQUALITY = 1 << 1,

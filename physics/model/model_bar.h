@@ -27,6 +27,7 @@ typedef struct SnModelBar {
   // Scratch of the stages, zero between states.
   sn_bar *geom_wrench;  // (ngeom, 6) torque and force on geoms, about their own centres
   sn_bar *site_wrench;  // (nsite, 6) on sites likewise
+  sn_bar *body_wrench;  // (nbody, 6) on frames of inertia likewise
   sn_bar *dof_wrench;   // (nv, 6) on all that moves with a dof
   sn_bar *dof_pull;     // (nv, 6) bar of the dof's axis
 } SnModelBar;

@@ -33,6 +33,7 @@ static SnCode check_units(const SnModel *m, SnError *err) {
   if (code == SN_OK) code = check_quats("body_iquat", m->body_iquat, m->nbody, err);
   if (code == SN_OK) code = check_quats("geom_quat", m->geom_quat, m->ngeom, err);
   if (code == SN_OK) code = check_quats("site_quat", m->site_quat, m->nsite, err);
+  if (code == SN_OK) code = check_quats("cam_quat", m->cam_quat, m->ncam, err);
   if (code == SN_OK) code = check_quats("key_mquat", m->key_mquat, m->nkey * m->nmocap, err);
   if (code == SN_OK) code = check_positions(m, "qpos0", m->qpos0, err);
   if (code == SN_OK) code = check_positions(m, "qpos_spring", m->qpos_spring, err);
@@ -260,9 +261,10 @@ static SnCode check_actuators(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+enum { TENDON = 18, ACTUATOR = 19 };  // kinds of objects (mjtObj) that sensors alone refer to
+
 // Number of objects of a kind that a sensor may refer to; -1: a kind that the engine does not hold.
 static int count_of(const SnModel *m, int objtype) {
-  enum { TENDON = 18, ACTUATOR = 19 };
   switch (objtype) {
     case SN_OBJ_BODY:
     case SN_OBJ_XBODY:
@@ -273,6 +275,8 @@ static int count_of(const SnModel *m, int objtype) {
       return m->ngeom;
     case SN_OBJ_SITE:
       return m->nsite;
+    case SN_OBJ_CAMERA:
+      return m->ncam;
     case TENDON:
       return m->ntendon;
     case ACTUATOR:
@@ -282,6 +286,73 @@ static int count_of(const SnModel *m, int objtype) {
   }
 }
 
+// What the sensors that the engine computes refer to, and how many numbers they have; FRAME: any object with a frame,
+// FREE: none, or looked at where the sensor is computed; dim 0: likewise.
+enum { FRAME = -1, FREE = -2 };
+static const struct {
+  int type, obj, ref, dim;
+} sensor_kinds[] = {{SN_SENS_TOUCH, SN_OBJ_SITE, FREE, 1},
+                    {SN_SENS_ACCELEROMETER, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_VELOCIMETER, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_GYRO, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_FORCE, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_TORQUE, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_MAGNETOMETER, SN_OBJ_SITE, FREE, 3},
+                    {SN_SENS_RANGEFINDER, FREE, FREE, 0},
+                    {SN_SENS_CAMPROJECTION, SN_OBJ_SITE, SN_OBJ_CAMERA, 2},
+                    {SN_SENS_JOINTPOS, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_JOINTVEL, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_TENDONPOS, TENDON, FREE, 1},
+                    {SN_SENS_TENDONVEL, TENDON, FREE, 1},
+                    {SN_SENS_ACTUATORPOS, ACTUATOR, FREE, 0},
+                    {SN_SENS_ACTUATORVEL, ACTUATOR, FREE, 0},
+                    {SN_SENS_ACTUATORFRC, ACTUATOR, FREE, 0},
+                    {SN_SENS_JOINTACTFRC, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_TENDONACTFRC, TENDON, FREE, 1},
+                    {SN_SENS_BALLQUAT, SN_OBJ_JOINT, FREE, 4},
+                    {SN_SENS_BALLANGVEL, SN_OBJ_JOINT, FREE, 3},
+                    {SN_SENS_JOINTLIMITPOS, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_JOINTLIMITVEL, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_JOINTLIMITFRC, SN_OBJ_JOINT, FREE, 1},
+                    {SN_SENS_TENDONLIMITPOS, TENDON, FREE, 1},
+                    {SN_SENS_TENDONLIMITVEL, TENDON, FREE, 1},
+                    {SN_SENS_TENDONLIMITFRC, TENDON, FREE, 1},
+                    {SN_SENS_FRAMEPOS, FRAME, FREE, 3},
+                    {SN_SENS_FRAMEQUAT, FRAME, FREE, 4},
+                    {SN_SENS_FRAMEXAXIS, FRAME, FREE, 3},
+                    {SN_SENS_FRAMEYAXIS, FRAME, FREE, 3},
+                    {SN_SENS_FRAMEZAXIS, FRAME, FREE, 3},
+                    {SN_SENS_FRAMELINVEL, FRAME, FREE, 3},
+                    {SN_SENS_FRAMEANGVEL, FRAME, FREE, 3},
+                    {SN_SENS_FRAMELINACC, FRAME, FREE, 3},
+                    {SN_SENS_FRAMEANGACC, FRAME, FREE, 3},
+                    {SN_SENS_SUBTREECOM, SN_OBJ_BODY, FREE, 3},
+                    {SN_SENS_SUBTREELINVEL, SN_OBJ_BODY, FREE, 3},
+                    {SN_SENS_SUBTREEANGMOM, SN_OBJ_BODY, FREE, 3},
+                    {SN_SENS_INSIDESITE, FRAME, SN_OBJ_SITE, 1},
+                    {SN_SENS_GEOMDIST, FREE, FREE, 1},
+                    {SN_SENS_GEOMNORMAL, FREE, FREE, 3},
+                    {SN_SENS_GEOMFROMTO, FREE, FREE, 6},
+                    {SN_SENS_CONTACT, FREE, FREE, 0},
+                    {SN_SENS_E_POTENTIAL, FREE, FREE, 1},
+                    {SN_SENS_E_KINETIC, FREE, FREE, 1},
+                    {SN_SENS_CLOCK, FREE, FREE, 1}};
+
+// Returns whether sensor i has what its type says.
+static bool sensor_is_whole(const SnModel *m, int i) {
+  for (size_t k = 0; k < sizeof sensor_kinds / sizeof *sensor_kinds; ++k) {
+    const int obj = sensor_kinds[k].obj, ref = sensor_kinds[k].ref, type = m->sensor_objtype[i];
+    if (sensor_kinds[k].type != m->sensor_type[i]) continue;
+    if (sensor_kinds[k].dim > 0 && sensor_kinds[k].dim != m->sensor_dim[i]) return false;
+    if (obj == FRAME && (count_of(m, type) < 0 || type == SN_OBJ_JOINT || type == TENDON || type == ACTUATOR))
+      return false;
+    if (obj >= 0 && obj != type) return false;
+    if (ref >= 0 && (m->sensor_reftype[i] != ref || m->sensor_refid[i] < 0)) return false;
+    return true;
+  }
+  return true;
+}
+
 static SnCode check_sensors(const SnModel *m, SnError *err) {
   int adr = 0;
   for (int i = 0; i < m->nsensor; ++i) {
@@ -289,6 +360,7 @@ static SnCode check_sensors(const SnModel *m, SnError *err) {
     if (n >= 0 && (m->sensor_objid[i] < 0 || m->sensor_objid[i] >= n))
       COMPLAIN(sensor_objid, i, "must be an object of its type");
     if (r >= 0 && m->sensor_refid[i] >= r) COMPLAIN(sensor_refid, i, "must be an object of its type, or -1");
+    if (!sensor_is_whole(m, i)) COMPLAIN(sensor_type, i, "must be one of its objects and of its size");
     if (m->sensor_adr[i] != adr) COMPLAIN(sensor_adr, i, "outputs follow the order of sensors");
     if (m->sensor_dim[i] > m->nsensordata - adr) COMPLAIN(sensor_dim, i, "reaches past the last output");
     adr += m->sensor_dim[i];

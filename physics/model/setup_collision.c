@@ -318,10 +318,18 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
   return true;
 }
 
+// Fills type_collider.
+static bool list_colliders(SnModel *m) {
+  m->type_collider = sn_model_alloc(m, sizeof *m->type_collider * SN_GEOM_TYPES * SN_GEOM_TYPES);
+  for (int i = 0; m->type_collider && i < SN_GEOM_TYPES; ++i)
+    for (int j = i; j < SN_GEOM_TYPES; ++j) m->type_collider[SN_GEOM_TYPES * i + j] = (int)sn_collider(i, j);
+  return m->type_collider != NULL;
+}
+
 SnCode sn_setup_collision(SnModel *m, SnError *err) {
   PairList list = {0};
   PairParam *set = NULL;
-  bool ok = list_pairs(m, &list);
+  bool ok = list_colliders(m) && list_pairs(m, &list);
   if (ok) ok = (set = malloc(sizeof *set * (size_t)(list.n + 1))) != NULL;
   if (ok) ok = store_pairs(m, &list, set);
   const bool many = list.n == PAIR_CAP;

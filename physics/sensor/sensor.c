@@ -1,11 +1,15 @@
 // Sensors that a cost can use, with MuJoCo's definitions (manual, XMLreference, "sensor").
 //
-// Sensors of frames stand in sensor_frame.c. Sensors of limits are zero while their limit has no row.
+// Sensors of frames stand in sensor_frame.c, of accelerations and interaction forces in sensor_force.c, of zones and
+// rays in sensor_shape.c, of energies in sensor_energy.c. Sensors of limits are zero while their limit has no row.
 //
 // Adjoint. A value that is one of the engine's quantities hands its bar to that quantity's: lengths and rates of
 // tendons and actuators, forces of actuators (sn_actuator_force_vjp turns those on). A limit's position has the row's
 // own Jacobian as its gradient; its velocity is J v, and J changes with the state on ball joints alone: with the
 // joint's rotation vector r and its unit axis n, J v = -n . v, and n turns by (I - n n') dr / |r|.
+//
+// What is known after the solver alone has bars of qacc and of efc_force, which go back through the stages of the step
+// once more (sn_acceleration_vjp in step.c): that costs about as much as the adjoint of a step.
 //
 // All sensors at once (sn_sensor_data_vjp) take the bar g of a quaternion's four numbers. A small turn t of q changes
 // them by (0, t) q / 2, so the bar of t is the vector part of g q^-1, halved (q has unit length).
@@ -17,6 +21,7 @@
 #include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 #include "physics/sensor/sensor_private.h"
+#include "physics/step/step.h"
 
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
   switch (m->sensor_type[i]) {
@@ -41,8 +46,28 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
     case SN_SENS_TENDONLIMITFRC:
     case SN_SENS_SUBTREECOM:
     case SN_SENS_SUBTREELINVEL:
+    case SN_SENS_SUBTREEANGMOM:
+    case SN_SENS_MAGNETOMETER:
+    case SN_SENS_E_POTENTIAL:
+    case SN_SENS_E_KINETIC:
     case SN_SENS_CLOCK:
       return true;
+    case SN_SENS_ACCELEROMETER:
+    case SN_SENS_FORCE:
+    case SN_SENS_TORQUE:
+    case SN_SENS_FRAMELINACC:
+    case SN_SENS_FRAMEANGACC:
+      return sn_force_sensor_supported(m, i);
+    case SN_SENS_TOUCH:
+    case SN_SENS_INSIDESITE:
+    case SN_SENS_RANGEFINDER:
+      return sn_shape_sensor_supported(m, i);
+    case SN_SENS_CONTACT:
+      return sn_contact_sensor_supported(m, i);
+    case SN_SENS_GEOMDIST:
+    case SN_SENS_GEOMNORMAL:
+    case SN_SENS_GEOMFROMTO:
+      return sn_distance_sensor_supported(m, i);
     case SN_SENS_FRAMEPOS:
     case SN_SENS_FRAMEQUAT:
     case SN_SENS_FRAMEXAXIS:
@@ -50,8 +75,10 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
     case SN_SENS_FRAMEZAXIS:
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
-      return sn_object_has_frame(m->sensor_objtype[i]) &&
-             (m->sensor_refid[i] < 0 || sn_object_has_frame(m->sensor_reftype[i]));
+      return sn_object_has_frame(m, m->sensor_objtype[i], m->sensor_objid[i]) &&
+             (m->sensor_refid[i] < 0 || sn_object_has_frame(m, m->sensor_reftype[i], m->sensor_refid[i]));
+    case SN_SENS_CAMPROJECTION:
+      return sn_object_has_frame(m, SN_OBJ_CAMERA, m->sensor_refid[i]);
     default:
       return false;
   }
@@ -76,6 +103,11 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
     case SN_SENS_FRAMELINVEL:
     case SN_SENS_FRAMEANGVEL:
     case SN_SENS_SUBTREELINVEL:
+    case SN_SENS_SUBTREEANGMOM:
+      return SN_STAGE_VELOCITY;
+    case SN_SENS_E_POTENTIAL:
+      return SN_STAGE_TENDON;
+    case SN_SENS_E_KINETIC:
       return SN_STAGE_VELOCITY;
     case SN_SENS_ACTUATORFRC:
     case SN_SENS_JOINTACTFRC:
@@ -88,7 +120,15 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
       return SN_STAGE_CONSTRAINT;
     case SN_SENS_JOINTLIMITFRC:
     case SN_SENS_TENDONLIMITFRC:
+    case SN_SENS_TOUCH:
+    case SN_SENS_ACCELEROMETER:
+    case SN_SENS_FORCE:
+    case SN_SENS_TORQUE:
+    case SN_SENS_FRAMELINACC:
+    case SN_SENS_FRAMEANGACC:
       return SN_STAGE_SOLVER;
+    case SN_SENS_CONTACT:
+      return sn_contact_sensor_stage(m, i);
     default:
       return SN_STAGE_KINEMATICS;
   }
@@ -126,12 +166,43 @@ SN_LOCAL sn_real sensor_tendon_force(const SnModel *m, const SnWorld *w, int t) 
   return total;
 }
 
-SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
-  const int type = m->sensor_type[i], id = m->sensor_objid[i];
+// Writes the value of a sensor that has a file of its own. False: it has none.
+SN_LOCAL bool sensor_kind_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int type = m->sensor_type[i];
   if (sn_sensor_is_frame(type)) {
     sn_frame_sensor_value(m, w, i, value);
-    return;
+    return true;
   }
+  if (sn_sensor_is_force(type)) {
+    sn_force_sensor_value(m, w, i, value);
+    return true;
+  }
+  switch (type) {
+    case SN_SENS_TOUCH:
+    case SN_SENS_INSIDESITE:
+    case SN_SENS_RANGEFINDER:
+      sn_shape_sensor_value(m, w, i, value);
+      return true;
+    case SN_SENS_CONTACT:
+      sn_contact_sensor_value(m, w, i, value);
+      return true;
+    case SN_SENS_GEOMDIST:
+    case SN_SENS_GEOMNORMAL:
+    case SN_SENS_GEOMFROMTO:
+      sn_distance_sensor_value(m, w, i, value);
+      return true;
+    case SN_SENS_E_POTENTIAL:
+    case SN_SENS_E_KINETIC:
+      value[0] = sn_energy_value(m, w, type);
+      return true;
+    default:
+      return false;
+  }
+}
+
+SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int type = m->sensor_type[i], id = m->sensor_objid[i];
+  if (sensor_kind_value(m, w, i, value)) return;
   switch (type) {
     case SN_SENS_CLOCK:
       value[0] = *w->time;
@@ -176,10 +247,16 @@ SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_rea
   }
 }
 
+SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i) {
+  return m->sensor_type[i] == SN_SENS_BALLQUAT || m->sensor_type[i] == SN_SENS_FRAMEQUAT;
+}
+
 // Smallest value that a cutoff lets through; the largest is the cutoff itself. False: sensor i has none.
 SN_LOCAL bool sensor_cutoff(const SnModel *m, int i, sn_real *low) {
   enum { REAL, POSITIVE };  // mjtDataType: what a cutoff applies to
-  const sn_real cutoff = m->sensor_cutoff[i];
+  // of these a cutoff is no bound, or none at all
+  const bool other = m->sensor_type[i] == SN_SENS_CONTACT || m->sensor_type[i] == SN_SENS_GEOMFROMTO;
+  const sn_real cutoff = other ? 0 : m->sensor_cutoff[i];
   *low = m->sensor_datatype[i] == REAL ? -cutoff : -SN_MAXVAL;
   return cutoff > 0 && m->sensor_datatype[i] <= POSITIVE;
 }
@@ -214,10 +291,22 @@ SN_LOCAL bool sensor_joint_force_is_plain(const SnModel *m, int j) {
 }
 
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
-  const int type = m->sensor_type[i];
-  if (type == SN_SENS_JOINTLIMITFRC || type == SN_SENS_TENDONLIMITFRC) return false;
-  if (type == SN_SENS_JOINTACTFRC) return sensor_joint_force_is_plain(m, m->sensor_objid[i]);
-  return sn_sensor_supported(m, i);
+  if (!sn_sensor_supported(m, i)) return false;
+  switch (m->sensor_type[i]) {
+    case SN_SENS_JOINTACTFRC:
+      return sensor_joint_force_is_plain(m, m->sensor_objid[i]);
+    case SN_SENS_E_POTENTIAL:
+    case SN_SENS_E_KINETIC:
+      return sn_energy_differentiable(m, m->sensor_type[i]);
+    case SN_SENS_TOUCH:
+    case SN_SENS_INSIDESITE:
+    case SN_SENS_RANGEFINDER:
+      return sn_shape_sensor_differentiable(m, i);
+    case SN_SENS_CONTACT:
+      return false;
+    default:
+      return true;
+  }
 }
 
 // Rate of a ball joint's limit: -n . v.
@@ -244,6 +333,10 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   const int row = sensor_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
   const bool rate = type == SN_SENS_JOINTLIMITVEL || type == SN_SENS_TENDONLIMITVEL;
   if (row < 0) return;
+  if (type == SN_SENS_JOINTLIMITFRC || type == SN_SENS_TENDONLIMITFRC) {
+    a->row_pos[row] += bar;
+    return;
+  }
   if (tendon) {
     // the row of the upper bound is that of the length with the sign changed
     const sn_real low = w->ten_length[id] - m->tendon_range[2 * id], pos = w->efc_pos[row];
@@ -278,8 +371,19 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   const int type = m->sensor_type[i], id = m->sensor_objid[i];
   switch (type) {
     case SN_SENS_CLOCK:
-    case SN_SENS_JOINTLIMITFRC:
-    case SN_SENS_TENDONLIMITFRC:
+      break;
+    case SN_SENS_TOUCH:
+    case SN_SENS_RANGEFINDER:
+      sn_shape_sensor_vjp(m, w, a, i, bar[0]);
+      break;
+    case SN_SENS_GEOMDIST:
+    case SN_SENS_GEOMNORMAL:
+    case SN_SENS_GEOMFROMTO:
+      sn_distance_sensor_vjp(m, w, a, i, bar);
+      break;
+    case SN_SENS_E_POTENTIAL:
+    case SN_SENS_E_KINETIC:
+      sn_energy_vjp(m, w, a, type, bar[0]);
       break;
     case SN_SENS_JOINTPOS:
       a->qpos_bar[m->jnt_dofadr[id]] += bar[0];
@@ -321,9 +425,11 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   }
 }
 
+enum { SN_SENSOR_BARS = 6 };  // most numbers of a sensor that has a gradient
+
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
-  sn_real bar[3] = {0}, value[4], low;
-  sn_copy(bar, value_bar, sn_mini(m->sensor_dim[i], 3));
+  sn_real bar[SN_SENSOR_BARS] = {0}, value[SN_SENSOR_BARS], low;
+  sn_copy(bar, value_bar, sn_sensor_is_quat(m, i) ? 3 : m->sensor_dim[i]);
   if (sensor_cutoff(m, i, &low)) {
     sensor_raw_value(m, w, i, value);
     for (int k = 0; k < m->sensor_dim[i]; ++k)
@@ -331,6 +437,8 @@ SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   }
   if (sn_sensor_is_frame(m->sensor_type[i]))
     sn_frame_sensor_vjp(m, w, a, i, bar);
+  else if (sn_sensor_is_force(m->sensor_type[i]))
+    sn_force_sensor_vjp(m, w, a, i, bar);
   else
     sensor_scalar_vjp(m, w, a, i, bar);
 }
@@ -343,15 +451,18 @@ SN_LOCAL void sensor_quat_turn(const sn_real *q, const sn_real *bar, sn_real *tu
   sn_scale3(turn_bar, product + 1, SN_R(0.5));
 }
 
+// Whether a bar of sensor i counts.
+SN_LOCAL bool sensor_asked(const SnModel *m, int i, const sn_real *bar) {
+  bool any = false;
+  for (int k = 0; k < m->sensor_dim[i]; ++k) any = any || bar[k] != 0;
+  return any && sn_sensor_differentiable(m, i);
+}
+
 // Sensor i, from the bars of its numbers.
 SN_LOCAL void sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
-  enum { QUATERNION = 4 };
-  const int n = m->sensor_dim[i];
-  sn_real value[QUATERNION], turn_bar[3];
-  bool any = false;
-  for (int k = 0; k < n; ++k) any = any || bar[k] != 0;
-  if (!any || !sn_sensor_differentiable(m, i)) return;
-  if (n == QUATERNION) {
+  sn_real value[4], turn_bar[3];
+  if (!sensor_asked(m, i, bar)) return;
+  if (sn_sensor_is_quat(m, i)) {
     sn_sensor_value(m, w, i, value);
     sensor_quat_turn(value, bar, turn_bar);
     sn_sensor_vjp(m, w, a, i, turn_bar);
@@ -360,17 +471,19 @@ SN_LOCAL void sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   }
 }
 
-// True when the model has a sensor of a force of actuators.
-SN_LOCAL bool sensor_any_force(const SnModel *m) {
-  for (int i = 0; i < m->nsensor; ++i)
-    if (sn_sensor_stage(m, i) == SN_STAGE_ACTUATION) return true;
-  return false;
-}
-
 SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar) {
+  bool force = false, acceleration = false;  // every lane looks
+  for (int i = 0; i < m->nsensor; ++i) {
+    const SnStage stage = sn_sensor_stage(m, i);
+    if (stage < SN_STAGE_ACTUATION) continue;
+    force = force || stage == SN_STAGE_ACTUATION;
+    acceleration = acceleration || (stage == SN_STAGE_SOLVER && sensor_asked(m, i, bar + m->sensor_adr[i]));
+  }
+  if (acceleration) sn_acceleration_begin(m, w, a, lane);
   SN_ONE(lane) {
     for (int i = 0; i < m->nsensor; ++i) sensor_numbers_vjp(m, w, a, i, bar + m->sensor_adr[i]);
   }
   SN_SYNC(lane);
-  if (sensor_any_force(m)) sn_actuator_force_vjp(m, w, a, lane);
+  if (force) sn_actuator_force_vjp(m, w, a, lane);
+  if (acceleration) sn_acceleration_vjp(m, w, a, lane);
 }

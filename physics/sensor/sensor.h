@@ -12,8 +12,12 @@
 //
 //   clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc,
 //   jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, framepos, framequat,
-//   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms and sites, also relative to one of those),
-//   velocimeter, gyro, subtreecom, subtreelinvel
+//   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms, sites and fixed cameras, also relative to
+//   one of those), camprojection (fixed cameras); velocimeter, gyro, magnetometer, subtreecom, subtreelinvel,
+//   subtreeangmom, e_potential, e_kinetic; accelerometer, framelinacc, frameangacc; force, torque (of a site that is
+//   not the world's, where no spatial tendon leads out of its body's subtree); touch, insidesite (zones but meshes, not
+//   `enclosed`); rangefinder of a site, where its rays may meet planes, spheres, capsules, ellipsoids, cylinders and
+//   boxes alone; contact (zones but meshes); geomdist, geomnormal, geomfromto of geoms that the engine can collide
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
 // Returns the stage whose fields sensor i, a supported one, reads. All stages that sn_forward runs before it must have
@@ -28,14 +32,19 @@ SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real 
 // is not supported are NaN. All stages of sn_forward must have run. Ends with a sync.
 SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *data);
 
-// Returns false for sensors whose gradient the engine does not know. They are forces of limits, and some forces of
-// actuators on a joint. Such forces depend on moment arms that move (tendons, sites), act on ball or free joints, or
-// have gravity compensation in them.
+// Returns whether the value is a quaternion.
+SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
+
+// Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, rangefinders that
+// report more than a distance, kinetic energy where tendons have armature, and some forces of actuators on a joint.
+// Such forces depend on moment arms that move (tendons, sites), act on ball or free joints, or have gravity
+// compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
-// Adds the adjoint of sensor i, which must be differentiable. bar has 1 or 3 numbers. A quaternion has the 3 of a small
-// turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
+// Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
+// small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
 // ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane
-// calls it.
+// calls it. Sensors of the stage SN_STAGE_SOLVER need sn_acceleration_begin before and sn_acceleration_vjp after
+// (step.h); they add to qacc_bar, row_pos, acc_bar, twist_bar[SN_ACC] and bars of contacts, too.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
 // Adds the adjoint of all sensors. bar (nsensordata) has the places of sn_sensor_data, so that a quaternion has four
 // numbers; what is not differentiable is left out. Call it between sn_step_vjp (where no step is, sn_motion_rest) and
@@ -45,11 +54,11 @@ SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
 // ---- frame.c ----
 
 // Objects are given by type (SN_OBJ_BODY: a body's inertial frame, SN_OBJ_XBODY: the body itself, SN_OBJ_GEOM,
-// SN_OBJ_SITE) and index. Any thread may call these on a world that nobody writes. All read fields that sn_kinematics
-// and, for velocities, sn_com_pos and sn_velocity have written.
+// SN_OBJ_SITE, SN_OBJ_CAMERA) and index. Any thread may call these on a world that nobody writes. All read fields that
+// sn_kinematics and, for velocities, sn_com_pos and sn_velocity have written.
 
-// Returns true for the four types above.
-SN_FUNC bool sn_object_has_frame(int type);
+// Returns true for the types above, of a camera where it is fixed to its body.
+SN_FUNC bool sn_object_has_frame(const SnModel *m, int type, int id);
 // Computes position [m] and orientation (row major) in the world; pos or mat may be NULL.
 SN_FUNC void sn_object_pose(const SnModel *m, const SnWorld *w, int type, int id, sn_real *pos, sn_real *mat);
 // Adds bars of an object's position and of a small turn of it about the world's axes; either may be NULL. One lane
@@ -67,10 +76,26 @@ SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 // Computes the velocity, as sn_object_velocity, of the point p [m] that moves with a body.
 SN_FUNC void sn_point_velocity(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *vel);
 
+// Computes the acceleration (rotation [rad/s^2], translation [m/s^2]) of the point p that moves with a body, in world
+// axes. It is what an accelerometer feels: gravity counts as an acceleration upwards. Reads qacc.
+SN_FUNC void sn_point_acceleration(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *acc);
+// Adds its adjoint: to qacc_bar, acc_bar, twist_bar, and to p_bar what the place of the point gets. Call
+// it between sn_acceleration_begin and sn_acceleration_vjp.
+SN_FUNC void sn_point_acceleration_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
+                                       const sn_real acc_bar[6], sn_real *p_bar);
+// Computes the acceleration of an object's frame, as MuJoCo's mj_objectAcceleration.
+SN_FUNC void sn_object_acceleration(const SnModel *m, const SnWorld *w, int type, int id, sn_real *acc);
+// Adds its adjoint, likewise.
+SN_FUNC void sn_object_acceleration_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                        const sn_real acc_bar[6]);
+
 // Adds a force and a torque (NULL: none) on a body at the world point p. They are a function's bars of that point and
 // of a small turn. So the wrench is the derivative for a small displacement of the body.
 SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
                              const sn_real *force, const sn_real *torque);
+// Adds a force on an object at the world point p that it carries.
+SN_FUNC void sn_object_push(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, const sn_real *p,
+                            const sn_real *force);
 // Adds the bar of a small turn of the rotation of a ball joint (qpos, dof: its addresses), about its parent's axes.
 SN_FUNC void sn_ball_turn_vjp(const SnWorld *w, SnAdjoint *a, int qpos, int dof, const sn_real *turn_bar);
 

@@ -13,6 +13,11 @@
 //   linear velocity   v: b, x: omega_r x b         vr: -b, xr: -omega_r x b, omega_r: -(x - xr) x b
 //
 // A small turn t of an object and tr of its frame turn qr^-1 q by Rr'(t - tr) from the left.
+//
+// The angular momentum of a subtree, sum I w + m (c - C) x (u - U) over its bodies, with the bar g gives
+//
+//   w: I g,   u: m g x (c - C),   c: m (u - U) x g,   a small turn of I: I w x g + I g x w.
+//
 // All of it is smooth in positions and velocities.
 #include "physics/sensor/sensor_private.h"
 
@@ -177,7 +182,7 @@ SN_LOCAL sn_real frame_subtree_mass(const SnModel *m, int body) {
 }
 
 // Centre of mass of the subtree of a body. A step itself knows the centres of whole trees only.
-SN_LOCAL void frame_subtree_com_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+SN_FUNC void sn_subtree_com(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
   const sn_real mass = frame_subtree_mass(m, body);
   sn_real sum[3] = {0, 0, 0}, pos[3];
   for (int i = body; i <= m->body_last[body]; ++i) {
@@ -193,6 +198,10 @@ SN_LOCAL void frame_subtree_com_value(const SnModel *m, const SnWorld *w, int bo
 SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *bar) {
   const sn_real mass = frame_subtree_mass(m, body);
   sn_real share[3];
+#if defined(SN_MODEL_BARS)
+  sn_real com[3], pos[3];
+  sn_subtree_com(m, w, body, com);
+#endif
   if (mass < SN_MINVAL) {
     sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, body, bar, NULL);
     return;
@@ -200,6 +209,11 @@ SN_LOCAL void frame_subtree_com_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   for (int i = body; i <= m->body_last[body]; ++i) {
     sn_scale3(share, bar, m->body_mass[i] / mass);
     sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, i, share, NULL);
+#if defined(SN_MODEL_BARS)
+    sn_object_pose(m, w, SN_OBJ_BODY, i, pos, NULL);
+    sn_subfrom3(pos, com);
+    sn_mass_model_bar(a, i, sn_dot3(bar, pos) / mass);
+#endif
   }
 }
 
@@ -217,9 +231,146 @@ SN_LOCAL void frame_subtree_velocity_vjp(const SnModel *m, const SnWorld *w, SnA
                                          const sn_real *bar) {
   const sn_real mass = sn_max(frame_subtree_mass(m, body), SN_MINVAL);
   sn_real share[6] = {0};
+#if defined(SN_MODEL_BARS)
+  sn_real mean[3], own[6];
+  frame_subtree_velocity_value(m, w, body, mean);
+#endif
   for (int i = body; i <= m->body_last[body]; ++i) {
     sn_scale3(share + 3, bar, m->body_mass[i] / mass);
     sn_object_velocity_vjp(m, w, a, SN_OBJ_BODY, i, share);
+#if defined(SN_MODEL_BARS)
+    sn_object_velocity(m, w, SN_OBJ_BODY, i, own);
+    sn_subfrom3(own + 3, mean);
+    sn_mass_model_bar(a, i, sn_dot3(bar, own + 3) / mass);
+#endif
+  }
+}
+
+// The magnetic flux in the axes of a site.
+SN_LOCAL void frame_magnetic_value(const SnModel *m, const SnWorld *w, int site, sn_real *value) {
+  sn_real mat[9];
+  sn_object_pose(m, w, SN_OBJ_SITE, site, NULL, mat);
+  sn_mulmattvec3(value, mat, m->opt.magnetic);
+}
+
+SN_LOCAL void frame_magnetic_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int site, const sn_real *bar) {
+  sn_real mat[9], b[3], torque[3];
+  sn_object_pose(m, w, SN_OBJ_SITE, site, NULL, mat);
+  sn_mulmatvec3(b, mat, bar);
+  sn_cross(torque, b, m->opt.magnetic);
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->magnetic) sn_addto3(sn_model_bar(a)->magnetic, b);
+#endif
+  sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, site, NULL, torque);
+}
+
+// Focal lengths of a camera [pixels].
+SN_LOCAL void frame_focal(const SnModel *m, int cam, sn_real *focal) {
+  const sn_real *size = m->cam_sensorsize + 2 * cam;
+  const int *resolution = m->cam_resolution + 2 * cam;
+  for (int k = 0; k < 2; ++k)
+    focal[k] = size[0] != 0 && size[1] != 0
+                   ? m->cam_intrinsic[4 * cam + k] / size[k] * (sn_real)resolution[k]
+                   : SN_R(0.5) / sn_tan(m->cam_fovy[cam] * (SN_PI / SN_R(360.0))) * (sn_real)resolution[1];
+}
+
+// Where a camera sees a point: q in its own axes, and the depth that divides, never 0.
+SN_LOCAL sn_real frame_seen(const SnModel *m, const SnWorld *w, int i, sn_real *q, sn_real *mat) {
+  sn_real pos[3], eye[3], d[3];
+  sn_object_pose(m, w, SN_OBJ_SITE, m->sensor_objid[i], pos, NULL);
+  sn_object_pose(m, w, SN_OBJ_CAMERA, m->sensor_refid[i], eye, mat);
+  sn_sub3(d, pos, eye);
+  sn_mulmattvec3(q, mat, d);
+  return q[2] < 0 ? sn_min(q[2], -SN_MINVAL) : sn_max(q[2], SN_MINVAL);
+}
+
+// Pixels (x to the right, y down) at which a camera sees a site.
+SN_LOCAL void frame_projection_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  const int *resolution = m->cam_resolution + 2 * m->sensor_refid[i];
+  sn_real focal[2], q[3], mat[9];
+  const sn_real depth = frame_seen(m, w, i, q, mat);
+  frame_focal(m, m->sensor_refid[i], focal);
+  value[0] = -focal[0] * (q[0] / depth) + SN_R(0.5) * (sn_real)resolution[0];
+  value[1] = focal[1] * (q[1] / depth) + SN_R(0.5) * (sn_real)resolution[1];
+}
+
+SN_LOCAL void frame_projection_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  sn_real focal[2], q[3], mat[9], local[3], force[3], pos[3];
+  const sn_real depth = frame_seen(m, w, i, q, mat);
+  frame_focal(m, m->sensor_refid[i], focal);
+  const sn_real x = -focal[0] * bar[0] / depth, y = focal[1] * bar[1] / depth;
+  sn_set3(local, x, y, -(x * q[0] + y * q[1]) / depth);
+  sn_mulmatvec3(force, mat, local);
+  sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, m->sensor_objid[i], force, NULL);
+  // the camera sees the same point elsewhere when it moves
+  sn_object_pose(m, w, SN_OBJ_SITE, m->sensor_objid[i], pos, NULL);
+  sn_scale3(force, force, -1);
+  sn_object_push(m, w, a, SN_OBJ_CAMERA, m->sensor_refid[i], pos, force);
+}
+
+SN_FUNC void sn_sensor_inertia(const SnModel *m, int body, const sn_real *R, const sn_real *x, sn_real *r) {
+  sn_real local[3];
+  sn_mulmattvec3(local, R, x);
+  for (int k = 0; k < 3; ++k) local[k] *= m->body_inertia[3 * body + k];
+  sn_mulmatvec3(r, R, local);
+}
+
+// Place and velocity of a body's centre of mass relative to that of a subtree: arm, vel; its axes and its own turn.
+typedef struct FrameBody {
+  sn_real arm[3], vel[3], turn[3], mat[9];
+} FrameBody;
+
+SN_LOCAL void frame_relative_body(const SnModel *m, const SnWorld *w, int body, const sn_real *com, const sn_real *vel,
+                                  FrameBody *b) {
+  sn_real motion[6];
+  sn_object_pose(m, w, SN_OBJ_BODY, body, b->arm, b->mat);
+  sn_object_velocity(m, w, SN_OBJ_BODY, body, motion);
+  sn_subfrom3(b->arm, com);
+  sn_copy3(b->turn, motion);
+  sn_sub3(b->vel, motion + 3, vel);
+}
+
+// Angular momentum of a subtree about its centre of mass.
+SN_LOCAL void frame_subtree_momentum_value(const SnModel *m, const SnWorld *w, int body, sn_real *value) {
+  sn_real com[3], vel[3], t[3];
+  sn_subtree_com(m, w, body, com);
+  frame_subtree_velocity_value(m, w, body, vel);
+  sn_zero(value, 3);
+  for (int i = body; i <= m->body_last[body]; ++i) {
+    FrameBody b;
+    frame_relative_body(m, w, i, com, vel, &b);
+    sn_sensor_inertia(m, i, b.mat, b.turn, t);
+    sn_addto3(value, t);
+    sn_cross(t, b.arm, b.vel);
+    sn_addtoscl3(value, t, m->body_mass[i]);
+  }
+}
+
+// Centre and velocity of the subtree drop out: the masses' arms and relative velocities about them add up to zero.
+SN_LOCAL void frame_subtree_momentum_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body,
+                                         const sn_real *bar) {
+  sn_real com[3], vel[3], t[3];
+  sn_subtree_com(m, w, body, com);
+  frame_subtree_velocity_value(m, w, body, vel);
+  for (int i = body; i <= m->body_last[body]; ++i) {
+    FrameBody b;
+    sn_real vel_bar[6], pos_bar[3], torque[3];
+    frame_relative_body(m, w, i, com, vel, &b);
+    sn_sensor_inertia(m, i, b.mat, bar, vel_bar);
+    sn_cross(t, bar, b.arm);
+    sn_scale3(vel_bar + 3, t, m->body_mass[i]);
+    sn_cross(t, b.vel, bar);
+    sn_scale3(pos_bar, t, m->body_mass[i]);
+    sn_cross(torque, vel_bar, b.turn);
+    sn_sensor_inertia(m, i, b.mat, b.turn, t);
+    sn_addcross(torque, t, bar);
+    sn_object_velocity_vjp(m, w, a, SN_OBJ_BODY, i, vel_bar);
+    sn_object_pose_vjp(m, w, a, SN_OBJ_BODY, i, pos_bar, torque);
+#if defined(SN_MODEL_BARS)
+    sn_cross(t, b.arm, b.vel);
+    sn_mass_model_bar(a, i, sn_dot3(bar, t));
+    sn_inertia_model_bar(a, i, b.mat, bar, b.turn);
+#endif
   }
 }
 
@@ -236,6 +387,9 @@ SN_FUNC bool sn_sensor_is_frame(int type) {
     case SN_SENS_GYRO:
     case SN_SENS_SUBTREECOM:
     case SN_SENS_SUBTREELINVEL:
+    case SN_SENS_SUBTREEANGMOM:
+    case SN_SENS_MAGNETOMETER:
+    case SN_SENS_CAMPROJECTION:
       return true;
     default:
       return false;
@@ -245,10 +399,19 @@ SN_FUNC bool sn_sensor_is_frame(int type) {
 SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   switch (m->sensor_type[i]) {
     case SN_SENS_SUBTREECOM:
-      frame_subtree_com_value(m, w, m->sensor_objid[i], value);
+      sn_subtree_com(m, w, m->sensor_objid[i], value);
       break;
     case SN_SENS_SUBTREELINVEL:
       frame_subtree_velocity_value(m, w, m->sensor_objid[i], value);
+      break;
+    case SN_SENS_SUBTREEANGMOM:
+      frame_subtree_momentum_value(m, w, m->sensor_objid[i], value);
+      break;
+    case SN_SENS_MAGNETOMETER:
+      frame_magnetic_value(m, w, m->sensor_objid[i], value);
+      break;
+    case SN_SENS_CAMPROJECTION:
+      frame_projection_value(m, w, i, value);
       break;
     case SN_SENS_FRAMEQUAT:
       frame_quat_value(m, w, i, value);
@@ -274,6 +437,15 @@ SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
       break;
     case SN_SENS_SUBTREELINVEL:
       frame_subtree_velocity_vjp(m, w, a, m->sensor_objid[i], bar);
+      break;
+    case SN_SENS_SUBTREEANGMOM:
+      frame_subtree_momentum_vjp(m, w, a, m->sensor_objid[i], bar);
+      break;
+    case SN_SENS_MAGNETOMETER:
+      frame_magnetic_vjp(m, w, a, m->sensor_objid[i], bar);
+      break;
+    case SN_SENS_CAMPROJECTION:
+      frame_projection_vjp(m, w, a, i, bar);
       break;
     case SN_SENS_FRAMEQUAT:
       frame_quat_vjp(m, w, a, i, bar);

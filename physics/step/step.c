@@ -103,9 +103,8 @@ SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 #endif
 
-// sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
-SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  sn_solve_vjp(m, w, a, lane);
+// What follows the solver on the way back: the motions are there.
+SN_LOCAL void step_forces_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_MARK(lane, SOLVER_VJP);
   sn_motion_propagate(m, w, a, lane);
   SN_MARK(lane, KINEMATICS_VJP);
@@ -135,6 +134,12 @@ SN_LOCAL void step_noslip_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   }
 }
 
+// sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
+SN_FUNC void sn_forward_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_vjp(m, w, a, lane);
+  step_forces_vjp(m, w, a, lane);
+}
+
 SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   sn_transmission_vjp(m, w, a, lane);
   SN_MARK(lane, TRANSMISSION_VJP);
@@ -162,6 +167,32 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
   sn_adjoint_clear_contacts(w, a, lane);
   sn_motion_propagate(m, w, a, lane);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC void sn_acceleration_begin(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_solve_finish(m, w, lane);
+  SN_FOR(i, m->nv) {
+    a->motion[SN_ACC * m->nv + i] = w->qacc[i];
+    a->qacc_bar[i] = 0;
+  }
+  SN_FOR(r, w->nefc[0]) a->row_pos[r] = 0;
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_acceleration_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  SN_SYNC(lane);
+  sn_position_vjp(m, w, a, lane);
+  sn_adjoint_clear_bars(m, a, lane);
+  SN_FOR(i, m->nv) a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = 0;
+  SN_FOR(i, m->na) a->act_dot_bar[i] = 0;
+  // of damping that is implicit, which no longer counts, sn_branched_vjp would read what may never have been written
+  SN_FOR(t, m->ntendon) w->ten_slope[t] = 0;
+  SN_FOR(i, m->nout) w->act_slope[i] = 0;
+  SN_SYNC(lane);
+  sn_solve_force_vjp(m, w, a, lane);
+  step_forces_vjp(m, w, a, lane);
+}
+#endif
 
 // True on all lanes when an entry of x is NaN or beyond SN_MAXVAL. Every lane scans all of x.
 SN_LOCAL bool step_any_bad(const sn_real *x, int n) {

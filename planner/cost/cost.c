@@ -32,6 +32,7 @@
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 #include "physics/sensor/sensor.h"
+#include "physics/step/step.h"
 #include "planner/cost/cost_private.h"
 
 SN_LOCAL bool cost_is_velocity(int type) { return type >= SN_ITEM_SITE_VEL && type <= SN_ITEM_GEOM_ANGVEL; }
@@ -469,10 +470,12 @@ SN_FUNC void sn_cost_vjp(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
   sn_cost_residual(cost, m, w, lane, v.in, 0, cost->nterm, v.res);
   SN_FOR(i, cost->nterm) if (v.weight[i] != 0) cost_norms_vjp(cost, i, v.factor * v.weight[i], v.res);
   SN_SYNC(lane);
+  if (cost->uses_acceleration) sn_acceleration_begin(m, w, a, lane);
   for (int i = 0; i < cost->nterm; ++i) {
     if (v.weight[i] == 0) continue;
     cost_items_vjp(cost, m, w, a, lane, i, &v);
     if (cost->term_gate[i] >= 0) cost_items_vjp(cost, m, w, a, lane, cost->term_gate[i], &v);
   }
   if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);
+  if (cost->uses_acceleration) sn_acceleration_vjp(m, w, a, lane);
 }

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 
 // Names the types of sensors that the engine computes (physics/sensor/sensor.h), as MJCF does.
-#define SN_SENSOR_TYPES                                                                                             \
-  "clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc, "  \
-  "jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, velocimeter, gyro, " \
-  "subtreecom, subtreelinvel, and framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel of "    \
-  "bodies, geoms and sites"
+#define SN_SENSOR_TYPES                                                                                              \
+  "clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc, "   \
+  "jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, velocimeter, gyro, "  \
+  "subtreecom, subtreelinvel, subtreeangmom, magnetometer, e_potential, e_kinetic, accelerometer, force, torque, "   \
+  "touch, insidesite, rangefinder, distance, normal, contact, and framepos, framequat, framexaxis, -yaxis, -zaxis, " \
+  "framelinvel, frameangvel, framelinacc, frameangacc of bodies, geoms, sites and fixed cameras"
 
 typedef struct Binder {
   bool store;  // write into the cost; else only count and check
@@ -89,9 +90,13 @@ static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
 static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   const SnModel *m = b->m;
   const int dim = sn_sensor_supported(m, i) ? m->sensor_dim[i] : 0;
-  const int type = dim == 1 ? SN_ITEM_SENSOR : (dim == 3 ? SN_ITEM_SENSOR_POINT : SN_ITEM_SENSOR_QUAT);
-  if (dim == 1 || dim == 3 || dim == 4)
-    add_item(list, type, i);
+  if (dim > 0 && sn_sensor_is_quat(m, i))
+    add_item(list, SN_ITEM_SENSOR_QUAT, i);
+  else if (dim == 1 || dim == 3)
+    add_item(list, dim == 1 ? SN_ITEM_SENSOR : SN_ITEM_SENSOR_POINT, i);
+  else if (dim > 0 && !e->all)
+    sn_issue(b->issues, e->place, "sensor '%s' has %d numbers, allowed are sensors of 1, of 3 or of a quaternion",
+             sn_model_name(m, SN_NAME_SENSOR, i), dim);
   else if (!e->all)
     sn_issue(b->issues, e->place,
              "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES,
@@ -266,11 +271,15 @@ static bool uses_rate(const ItemList *list) {
   return false;
 }
 
-static bool uses_force(const SnModel *m, const ItemList *list) {
+// Whether an item looks at a sensor that needs `stage`.
+static bool uses_stage(const SnModel *m, const ItemList *list, SnStage stage) {
   for (int k = 0; k < list->n; ++k)
-    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_stage(m, sensor_of(&list->item[k])) == SN_STAGE_ACTUATION)
-      return true;
+    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_stage(m, sensor_of(&list->item[k])) == stage) return true;
   return false;
+}
+
+static bool either_uses_stage(const SnModel *m, const TermItems *items, SnStage stage) {
+  return uses_stage(m, &items->value, stage) || uses_stage(m, &items->target, stage);
 }
 
 // What a term is compared with must be of its size and unit, and so must lists of numbers. `size`: of the value.
@@ -332,7 +341,8 @@ static void store_term(Binder *b, int i, const TermItems *items) {
   c->term_res[i] = c->nres;
   c->term_target[i] = c->ntarget;
   c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
-  if (counts && (uses_force(b->m, &items->value) || uses_force(b->m, &items->target))) c->uses_force = 1;
+  if (counts && either_uses_stage(b->m, items, SN_STAGE_ACTUATION)) c->uses_force = 1;
+  if (counts && either_uses_stage(b->m, items, SN_STAGE_SOLVER)) c->uses_acceleration = 1;
   if (counts && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
   if (i < c->nall) {
     c->term_gate[i] = -1;

@@ -11,7 +11,8 @@ enum {
   IN_SPEED = 4,
   IN_TURN = 8,  // angular velocity
   IN_FORCE = 16,
-  IN_ALL = 31
+  IN_ACCELERATION = 32,
+  IN_ALL = 63
 };
 
 // The types of sensors: MuJoCo's number, name in MJCF, what it measures.
@@ -19,15 +20,15 @@ static const struct {
   int type;
   const char *name;
   int measures;
-} sensors[] = {{0, "touch", IN_FORCE},
-               {1, "accelerometer", 0},
+} sensors[] = {{SN_SENS_TOUCH, "touch", IN_FORCE},
+               {SN_SENS_ACCELEROMETER, "accelerometer", IN_ACCELERATION},
                {SN_SENS_VELOCIMETER, "velocimeter", IN_SPEED},
                {SN_SENS_GYRO, "gyro", IN_TURN},
-               {4, "force", IN_FORCE},
-               {5, "torque", IN_FORCE},
-               {6, "magnetometer", 0},
-               {7, "rangefinder", IN_LENGTH},
-               {8, "camprojection", 0},
+               {SN_SENS_FORCE, "force", IN_FORCE},
+               {SN_SENS_TORQUE, "torque", IN_FORCE},
+               {SN_SENS_MAGNETOMETER, "magnetometer", 0},
+               {SN_SENS_RANGEFINDER, "rangefinder", IN_LENGTH},
+               {SN_SENS_CAMPROJECTION, "camprojection", 0},
                {SN_SENS_JOINTPOS, "jointpos", IN_LENGTH | IN_ANGLE},
                {SN_SENS_JOINTVEL, "jointvel", IN_SPEED | IN_TURN},
                {SN_SENS_TENDONPOS, "tendonpos", IN_LENGTH | IN_ANGLE},
@@ -52,18 +53,18 @@ static const struct {
                {SN_SENS_FRAMEZAXIS, "framezaxis", IN_ALL},
                {SN_SENS_FRAMELINVEL, "framelinvel", IN_SPEED},
                {SN_SENS_FRAMEANGVEL, "frameangvel", IN_TURN},
-               {33, "framelinacc", 0},
-               {34, "frameangacc", 0},
+               {SN_SENS_FRAMELINACC, "framelinacc", IN_ACCELERATION},
+               {SN_SENS_FRAMEANGACC, "frameangacc", 0},
                {SN_SENS_SUBTREECOM, "subtreecom", IN_LENGTH},
                {SN_SENS_SUBTREELINVEL, "subtreelinvel", IN_SPEED},
-               {37, "subtreeangmom", 0},
-               {38, "insidesite", 0},
-               {39, "distance", IN_LENGTH},
-               {40, "normal", 0},
-               {41, "fromto", 0},
-               {42, "contact", 0},
-               {43, "e_potential", 0},
-               {44, "e_kinetic", 0},
+               {SN_SENS_SUBTREEANGMOM, "subtreeangmom", 0},
+               {SN_SENS_INSIDESITE, "insidesite", IN_ALL},  // a flag
+               {SN_SENS_GEOMDIST, "distance", IN_LENGTH},
+               {SN_SENS_GEOMNORMAL, "normal", 0},
+               {SN_SENS_GEOMFROMTO, "fromto", 0},
+               {SN_SENS_CONTACT, "contact", 0},
+               {SN_SENS_E_POTENTIAL, "e_potential", 0},
+               {SN_SENS_E_KINETIC, "e_kinetic", 0},
                {SN_SENS_CLOCK, "clock", IN_ALL},  // a value that grows with time
                {46, "tactile", 0},
                {47, "plugin", 0},

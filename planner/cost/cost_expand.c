@@ -112,9 +112,11 @@ static void expand_items(const SnCost *cost, const SnModel *m, SnWorld *w, SnAdj
       unit[k] = 1;
       sn_adjoint_clear(m, a, lane);
       sn_motion_rest(m, w, a, lane);
+      if (cost->uses_acceleration) sn_acceleration_begin(m, w, a, lane);
       memset(in.before, 0, (size_t)m->nu * sizeof *in.before);
       sn_cost_item_vjp(cost, m, w, a, i, &v, unit);
       if (cost->uses_force) sn_actuator_force_vjp(m, w, a, lane);
+      if (cost->uses_acceleration) sn_acceleration_vjp(m, w, a, lane);
       sn_position_vjp(m, w, a, lane);
       take_row(m, a, in.row);
       const sn_real more = add_before(m, in, in.res[at + k], in.bar[at + k], out);

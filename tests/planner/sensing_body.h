@@ -33,6 +33,7 @@ static const char *const sensing_xml =
     "<tendonpos tendon='flexor'/><tendonvel tendon='lifter'/><actuatorpos actuator='elbow'/>"
     "<actuatorvel actuator='elbow'/><actuatorfrc name='force' actuator='elbow'/><actuatorfrc actuator='flexor'/>"
     "<tendonactuatorfrc tendon='lifter'/><jointlimitpos joint='elbow'/><jointlimitfrc name='limit' joint='elbow'/>"
+    "<insidesite name='inside' objtype='site' objname='tip' site='sled'/><user name='user' dim='1'/>"
     "</sensor></mujoco>";
 
 static const char *const sensing_task =

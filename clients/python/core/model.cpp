@@ -112,6 +112,7 @@ void for_each_option(SinewOptions &o, F f) {
   f("density", o.density);
   f("viscosity", o.viscosity);
   f("wind", o.wind);
+  f("magnetic", o.magnetic);
 }
 
 [[noreturn]] void refuse_option(const char *name, size_t expected) {

@@ -52,6 +52,8 @@ class Options:
         Of the fluid around everything [kg/m^3, N s/m^2].
     wind : tuple of 3 floats
         Velocity of the fluid [m/s].
+    magnetic : tuple of 3 floats
+        Magnetic flux, which magnetometers measure.
     """
 
     timestep: float
@@ -77,6 +79,7 @@ class Options:
     density: float
     viscosity: float
     wind: tuple[float, float, float]
+    magnetic: tuple[float, float, float]
 
 
 # Parameters of all contacts of a model that can be set, and that MuJoCo's options do not have.

@@ -262,8 +262,45 @@ static void every_field_is_compared(void **state) {
   probe_rows(&p);
   probe_next(&p);
   for (int i = 0; i < SN_CMP_COUNT; ++i)
-    if (!p.seen[i] && i != SN_CMP_contact && i != SN_CMP_efc)  // the test below
+    if (!p.seen[i] && i != SN_CMP_contact && i != SN_CMP_efc && i != SN_CMP_sensordata &&
+        i != SN_CMP_sensordata_forces)  // the tests below
       fail_msg("%s: nothing was tried", sn_compared_name((SnCompared)i));
+  sn_oracle_free(&o);
+}
+
+// Each number of a sensor is compared, in the field of what it depends on; what is not computed is listed instead.
+static void sensors_are_compared(void **state) {
+  (void)state;
+  SnOracle o;
+  SnCompare c;
+  char left[100];
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><body pos='0 0 .09'><freejoint/><geom "
+      "name='ball' "
+      "size='.1'/><site name='s'/></body></worldbody><sensor><framepos objtype='site' objname='s'/><accelerometer "
+      "site='s'/><contact geom1='floor' data='found dist'/><user name='own' dim='2'/><distance geom1='floor' "
+      "geom2='ball'/><user dim='1'/></sensor></mujoco>");
+  sn_model_need_all(o.m);
+  sn_world_init(o.m, &o.w, o.memory);
+  mj_forward(o.mj, o.d);
+  sn_oracle_copy_state(&o);
+  sn_forward(o.m, &o.w, &o.lane);
+  compare_all(&c, &o);
+  if (!sn_compare_agrees(&c)) fail_msg("the scene differs as it is: %s", c.note);
+  sn_compare_free(&c);
+  for (int k = 0; k < o.m->nsensordata; ++k) {
+    const double before = o.d->sensordata[k];
+    o.d->sensordata[k] += 1;
+    compare_all(&c, &o);
+    assert_int_equal(c.field[SN_CMP_sensordata].differs, k < 3);
+    assert_int_equal(c.field[SN_CMP_sensordata_forces].differs, k >= 3 && k < 8);
+    sn_compare_free(&c);
+    o.d->sensordata[k] = before;
+  }
+  assert_int_equal(sn_compare_sensors_left(o.m, left, sizeof left), 2);
+  assert_string_equal(left, "3 'own', 5 ''");
+  assert_int_equal(sn_compare_sensors_left(o.m, left, 3), 2);
   sn_oracle_free(&o);
 }
 
@@ -610,11 +647,17 @@ static void motions_have_limits(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(gradients_have_limits),           cmocka_unit_test(small_differences_are_noticed),
-      cmocka_unit_test(every_field_is_compared),         cmocka_unit_test(other_contacts_and_rows_are_noticed),
-      cmocka_unit_test(noise_excuses_ten_times_itself),  cmocka_unit_test(noise_is_judged_field_by_field),
-      cmocka_unit_test(contacts_have_their_class),       cmocka_unit_test(the_report_is_as_documented),
-      cmocka_unit_test(a_run_that_diverges_is_reported), cmocka_unit_test(motions_have_limits),
+      cmocka_unit_test(gradients_have_limits),
+      cmocka_unit_test(small_differences_are_noticed),
+      cmocka_unit_test(every_field_is_compared),
+      cmocka_unit_test(other_contacts_and_rows_are_noticed),
+      cmocka_unit_test(sensors_are_compared),
+      cmocka_unit_test(noise_excuses_ten_times_itself),
+      cmocka_unit_test(noise_is_judged_field_by_field),
+      cmocka_unit_test(contacts_have_their_class),
+      cmocka_unit_test(the_report_is_as_documented),
+      cmocka_unit_test(a_run_that_diverges_is_reported),
+      cmocka_unit_test(motions_have_limits),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

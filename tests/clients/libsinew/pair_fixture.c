@@ -71,7 +71,9 @@ const char *body_open(BodyPair *b, int i) {
   char xml[sizeof hand + 200];
   const char *const cone = i == 5 ? "cone='elliptic' impratio='3'" : "";
   snprintf(xml, sizeof xml, hand, cone,
-           i == 5 ? "<touch site='end'/><accelerometer site='far'/><jointactuatorfrc joint='bend'/>" : "");
+           i == 5 ? "<insidesite objtype='site' objname='far' site='end'/><accelerometer site='far'/><user dim='1'/>"
+                    "<jointactuatorfrc joint='bend'/>"
+                  : "");
   body_open_string(b, i < SN_SMALL_MODELS ? sn_small_model(i) : i == 3 ? sn_branching_model() : xml);
   return name[i];
 }

@@ -279,7 +279,7 @@ static void refusals(void **state) {
   body_ok(&b, sinew_step_vjp(b.data, SINEW_TANGENT, NULL, bar, NULL, NULL, &b.err));
   bar[x.ns - 1] = 1;  // a force that depends on moment arms
   assert_int_equal(sinew_step_vjp(b.data, SINEW_TANGENT, NULL, bar, NULL, NULL, &b.err), SINEW_ERR_UNSUPPORTED);
-  assert_non_null(strstr(b.err.text, "sensor 24 "));
+  assert_non_null(strstr(b.err.text, "sensor 25 "));
   for (int part = 0; part < 4; ++part) {
     const SinewStateBar next = {part == 0 ? bar : NULL, part == 1 ? bar : NULL, part == 2 ? bar : NULL};
     bar[0] = part % 2 ? (double)INFINITY : (double)NAN;

@@ -125,12 +125,13 @@ static void names_and_sensors(void **state) {
   Both x = make(
       "<mujoco><worldbody><body><joint name='j' range='-1 1'/><geom size='.1'/><site name='s'/></body></worldbody>"
       "<actuator><motor joint='j'/><motor joint='j' ctrlrange='-2 3'/></actuator>"
-      "<sensor><jointpos joint='j'/><accelerometer site='s'/><jointlimitfrc joint='j'/></sensor></mujoco>");
-  const SinewSensorInfo pos = sinew_model_sensor(x.model, 0), acc = sinew_model_sensor(x.model, 1),
-                        limit = sinew_model_sensor(x.model, 2), none = sinew_model_sensor(x.model, 3);
+      "<sensor><jointpos joint='j'/><user dim='3'/><insidesite objtype='site' objname='s' "
+      "site='s'/></sensor></mujoco>");
+  const SinewSensorInfo pos = sinew_model_sensor(x.model, 0), own = sinew_model_sensor(x.model, 1),
+                        inside = sinew_model_sensor(x.model, 2), none = sinew_model_sensor(x.model, 3);
   assert_true(pos.supported && pos.differentiable);
-  assert_true(!acc.supported && !acc.differentiable);
-  assert_true(limit.supported && !limit.differentiable);
+  assert_true(!own.supported && !own.differentiable);
+  assert_true(inside.supported && !inside.differentiable);
   assert_true(!none.supported && !sinew_model_sensor(x.model, -1).supported);
   const double *range = sinew_model_ctrl_range(x.model);
   assert_true(range[0] == -INFINITY && range[1] == INFINITY && range[2] == -2 && range[3] == 3);

@@ -30,30 +30,31 @@ static const char xml[] =
     "<sensor><jointpos joint='h1'/></sensor></mujoco>";
 
 // What is changed, in SinewOptions and in mjOption alike.
-#define CASES(X)                                        \
-  X("timestep", o->timestep = .003)                     \
-  X("impratio", (o->impratio = 4, o->cone = 1))         \
-  X("gravity", o->gravity[0] = 1)                       \
-  X("o_margin", o->o_margin = .004)                     \
-  X("o_solref", o->o_solref[0] = .05)                   \
-  X("o_solimp", o->o_solimp[0] = .5)                    \
-  X("o_friction", o->o_friction[0] = .1)                \
-  X("RK4", o->integrator = mjINT_RK4)                   \
-  X("implicit", o->integrator = mjINT_IMPLICIT)         \
-  X("implicitfast", o->integrator = mjINT_IMPLICITFAST) \
-  X("cone", o->cone = mjCONE_ELLIPTIC)                  \
-  X("disableactuator", o->disableactuator = 2)          \
-  X("density", (o->density = 50, o->wind[0] = 3))       \
-  X("viscosity", o->viscosity = .5)                     \
-  X("tolerance", o->tolerance = 1e-7)                   \
-  X("ls_tolerance", o->ls_tolerance = .05)              \
-  X("ccd_tolerance", o->ccd_tolerance = 1e-5)           \
-  X("iterations", o->iterations = 30)                   \
-  X("ls_iterations", o->ls_iterations = 30)             \
-  X("ccd_iterations", o->ccd_iterations = 30)           \
-  X("noslip_iterations", o->noslip_iterations = 3)      \
-  X("noslip_tolerance", (o->noslip_iterations = 9, o->noslip_tolerance = 1e-4))
-enum { ACTING = 13 };  // the first of them change the motion
+#define CASES(X)                                                                \
+  X("timestep", o->timestep = .003)                                             \
+  X("impratio", (o->impratio = 4, o->cone = 1))                                 \
+  X("gravity", o->gravity[0] = 1)                                               \
+  X("o_margin", o->o_margin = .004)                                             \
+  X("o_solref", o->o_solref[0] = .05)                                           \
+  X("o_solimp", o->o_solimp[0] = .5)                                            \
+  X("o_friction", o->o_friction[0] = .1)                                        \
+  X("RK4", o->integrator = mjINT_RK4)                                           \
+  X("implicit", o->integrator = mjINT_IMPLICIT)                                 \
+  X("implicitfast", o->integrator = mjINT_IMPLICITFAST)                         \
+  X("cone", o->cone = mjCONE_ELLIPTIC)                                          \
+  X("disableactuator", o->disableactuator = 2)                                  \
+  X("density", (o->density = 50, o->wind[0] = 3))                               \
+  X("viscosity", o->viscosity = .5)                                             \
+  X("tolerance", o->tolerance = 1e-7)                                           \
+  X("ls_tolerance", o->ls_tolerance = .05)                                      \
+  X("ccd_tolerance", o->ccd_tolerance = 1e-5)                                   \
+  X("iterations", o->iterations = 30)                                           \
+  X("ls_iterations", o->ls_iterations = 30)                                     \
+  X("ccd_iterations", o->ccd_iterations = 30)                                   \
+  X("noslip_iterations", o->noslip_iterations = 3)                              \
+  X("noslip_tolerance", (o->noslip_iterations = 9, o->noslip_tolerance = 1e-4)) \
+  X("magnetic", o->magnetic[1] = .3)
+enum { ACTING = 14 };  // the first of them change the motion
 #define NAME(name, change) name,
 static const char *const names[] = {CASES(NAME)};
 enum { NAMED = sizeof names / sizeof *names };

@@ -91,7 +91,7 @@ def test_refusals(parameters: Parameters) -> None:
         sinew.sensitivity(motion)
     touched = (
         "<mujoco><worldbody><body><joint/><geom size='0.1'/><site name='s'/></body></worldbody>"
-        "<sensor><touch site='s'/></sensor></mujoco>"
+        "<sensor><user dim='1'/></sensor></mujoco>"
     )
     with (
         sinew.rollout(sinew.Model.from_string(touched), nstep=2) as at,

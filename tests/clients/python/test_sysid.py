@@ -275,8 +275,8 @@ def test_refusals() -> None:
 @pytest.mark.parametrize(
     ("sensor", "words"),
     [
-        ('<accelerometer name="shake" site="end"/>', "does not compute: shake"),
-        ('<jointlimitfrc name="push" joint="elbow"/>', "has no derivative of: push"),
+        ('<user name="shake" dim="1"/>', "does not compute: shake"),
+        ('<insidesite name="push" objtype="site" objname="end" site="end"/>', "has no derivative of: push"),
     ],
 )
 def test_sensors_without_a_derivative(sensor: str, words: str) -> None:

@@ -4,7 +4,6 @@
 
 #include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
-#include "physics/dynamics/dynamics.h"
 #include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
@@ -15,22 +14,25 @@
 static const char kBodies[] =
     "<worldbody><site name='w' pos='.3 .1 1' euler='10 20 30'/><geom name='w' type='box' size='.1 .1 .1' pos='1 1 1' "
     "euler='40 5 6'/>"
-    "<body name='a' pos='0 0 1'><joint name='h' axis='0 1 .2' range='-20 20'/><joint name='s' type='slide' axis='1 0 "
+    "<body name='a' pos='0 0 1'><joint name='h' axis='0 1 .2' range='-20 20' stiffness='3 .4 .5' "
+    "armature='.02'/><joint name='s' type='slide' axis='1 0 "
     ".1' range='-.2 .2'/>"
     "<geom name='a' type='box' size='.05 .03 .02' pos='.1 0 0' euler='5 6 7'/><site name='a' pos='.05 0 .02' euler='10 "
     "40 30'/>"
-    "<body name='b' pos='.2 0 0'><joint name='ball' type='ball' range='0 60'/>"
+    "<body name='b' pos='.2 0 0'><joint name='ball' type='ball' range='0 60' stiffness='2 .3 .1'/>"
     "<inertial pos='.1 0 .02' quat='1 0 7e-7 0' mass='1' diaginertia='.02 .01 .02'/><geom name='b' type='capsule' "
     "size='.03 "
     ".1' pos='.1 0 0' euler='0 70 1'/>"
     "<site name='b' pos='.06 0 .02' euler='-50 20 70'/></body></body>"
-    "<body name='f' pos='.2 .2 1.5' euler='1 2 3'><freejoint name='f'/><geom name='f' type='ellipsoid' size='.03 .04 "
+    "<body name='f' pos='.2 .2 1.5' euler='1 2 3'><joint name='f' type='free' stiffness='4 .5 .2'/><geom name='f' "
+    "type='ellipsoid' size='.03 .04 "
     ".05' pos='.01 0 0' euler='3 2 1'/>"
     "<site name='f' pos='.02 .02 .01' euler='5 6 7'/></body>"
     "<body name='m' mocap='true' pos='0 1 1' euler='20 40 60'><site name='m' pos='.1 .2 .3'/></body>"
     "<body name='z' pos='3 0 0'><joint name='z' axis='1 0 0' actuatorfrcrange='-5 5'/><geom "
     "size='.1'/></body></worldbody>"
-    "<tendon><spatial name='t' range='.3 .35'><site site='w'/><site site='a'/><site site='b'/></spatial>"
+    "<tendon><spatial name='t' range='.3 .35' stiffness='5 2 3' springlength='.2 .31'><site site='w'/><site "
+    "site='a'/><site site='b'/></spatial>"
     "<fixed name='x' range='-.1 .1'><joint joint='h' coef='1'/></fixed></tendon>"
     "<actuator><motor name='u' joint='h' gear='2'/><motor name='t' tendon='t'/><motor name='t2' tendon='t' "
     "gear='3'/><motor name='z' joint='z' gear='3'/><position name='p' joint='z' kp='2' kv='.5'/>"
@@ -49,7 +51,10 @@ static const char kScalars[] =
     "<subtreelinvel body='a'/><subtreelinvel body='b'/><subtreelinvel body='m'/><subtreelinvel body='world'/><gyro "
     "site='b'/><velocimeter site='b'/><gyro "
     "site='w'/><velocimeter site='f' cutoff='.3'/><actuatorfrc actuator='x'/><jointactuatorfrc joint='z'/>"
-    "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>";
+    "<jointlimitvel joint='ball'/><jointlimitvel joint='s'/><tendonlimitvel tendon='x'/><tendonlimitpos tendon='x'/>"
+    "<magnetometer site='b'/><magnetometer site='w'/><magnetometer site='m'/><subtreeangmom body='a'/><subtreeangmom "
+    "body='b'/><subtreeangmom body='f'/><subtreeangmom body='world'/><subtreeangmom body='m'/><e_potential/>"
+    "<e_kinetic/>";
 
 // Every frame sensor of every kind of object in every kind of frame.
 static size_t frame_sensors(char *xml, size_t capacity) {
@@ -98,7 +103,7 @@ static void compare(SnOracle *o, bool own) {
 static char *all_sensors(void) {
   const size_t capacity = 60000;
   char *xml = malloc(capacity);
-  size_t n = (size_t)snprintf(xml, capacity, "<mujoco>%s<sensor>%s", kBodies, kScalars);
+  size_t n = (size_t)snprintf(xml, capacity, "<mujoco><option magnetic='.1 -.5 .3'/>%s<sensor>%s", kBodies, kScalars);
   n += frame_sensors(xml + n, capacity - n);
   snprintf(xml + n, capacity - n, "</sensor></mujoco>");
   return xml;
@@ -131,9 +136,11 @@ static void unsupported(void **state) {
   SnOracle o;
   sn_oracle_load_string(
       &o,
-      "<mujoco><worldbody><camera name='c'/><body name='a'><joint/><geom size='.1'/><site name='s'/></body></worldbody>"
-      "<sensor><accelerometer site='s'/><touch site='s'/><framelinacc objtype='site' objname='s'/>"
-      "<framepos objtype='camera' objname='c'/><framepos objtype='site' objname='s' reftype='camera' refname='c'/>"
+      "<mujoco><worldbody><camera name='c' mode='track'/><body name='a'><joint/><geom size='.1'/><site "
+      "name='s'/></body></worldbody>"
+      "<sensor><user dim='4'/><framelinacc objtype='camera' objname='c'/><insidesite objtype='camera' objname='c' "
+      "site='s'/>"
+      "<framepos objtype='camera' objname='c'/><user dim='2'/>"
       "<clock/></sensor></mujoco>");
   for (int i = 0; i < 5; ++i) assert_false(sn_sensor_supported(o.m, i));
   assert_true(sn_sensor_supported(o.m, 5));
@@ -226,22 +233,21 @@ static void values_vjp(void *context, const double *ybar, double *xbar) {
   sn_grad_world_move(g, NULL);
   sn_forward(m, &g->w, &g->lane);
   sn_adjoint_clear(m, &g->a, &g->lane);
-  for (int k = 0; k < SN_NMOTION * m->nv; ++k) g->a.motion[k] = 0;
-  for (int k = 0; k < m->nv; ++k) g->a.motion[SN_VEL * m->nv + k] = g->w.qvel[k];
-  sn_motion_propagate(m, &g->w, &g->a, &g->lane);
+  sn_motion_rest(m, &g->w, &g->a, &g->lane);
+  if (!x->data) sn_acceleration_begin(m, &g->w, &g->a, &g->lane);
   for (int i = 0; i < m->nsensor; ++i) {
     sn_real *bar = data_bar + m->sensor_adr[i];
     if (!sn_sensor_differentiable(m, i)) continue;
     for (int k = 0; k < residual_size(x, i); ++k) bar[k] = (sn_real)*ybar++;
     if (!x->data) sn_sensor_vjp(m, &g->w, &g->a, i, bar);
   }
-  if (x->data)
+  if (x->data) {
     sn_sensor_data_vjp(m, &g->w, &g->a, &g->lane, data_bar);
-  else
+  } else {
     sn_actuator_force_vjp(m, &g->w, &g->a, &g->lane);
-  sn_transmission_vjp(m, &g->w, &g->a, &g->lane);
-  sn_tendon_vjp(m, &g->w, &g->a, &g->lane);
-  sn_kinematics_vjp(m, &g->w, &g->a, &g->lane);
+    sn_acceleration_vjp(m, &g->w, &g->a, &g->lane);
+  }
+  sn_position_vjp(m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, xbar);
 }
 
@@ -262,7 +268,7 @@ static void gradients(void **state) {
       else
         ++without;
     }
-    assert_int_equal(without, 4);  // three forces of limits, the force on a joint that a spatial tendon moves
+    assert_int_equal(without, 1);  // the force on a joint that a spatial tendon moves
     const SnGradCase c = {.name = data ? "numbers of sensors" : "sensors",
                           .nx = sn_grad_world_nx(&x.g),
                           .ny = n,

@@ -28,7 +28,9 @@ static const char *const cost_body =
     "<subtreelinvel name='run' body='arm'/>"
     "<jointvel name='speed' joint='hinge'/><actuatorfrc name='push' actuator='servo'/><actuatorfrc name='pull' "
     "actuator='flexor'/><jointlimitfrc name='stop' joint='hinge'/><tendonvel name='reel' tendon='cord'/>"
-    "<tendonpos name='span' tendon='cord'/><actuatorvel name='rate' actuator='flexor'/></sensor></mujoco>";
+    "<tendonpos name='span' tendon='cord'/><actuatorvel name='rate' actuator='flexor'/>"
+    "<accelerometer name='shake' site='palm'/><force name='load' site='palm'/><insidesite name='inside' objtype='site' "
+    "objname='tip' site='corner'/></sensor></mujoco>";
 
 // Lists terms: every quantity that has a gradient, every kind of target.
 static const char *const cost_quantity[] = {
@@ -79,6 +81,8 @@ static const char *const cost_quantity[] = {
     "residual: {sensor: span}",
     "residual: {sensor: rate}",
     "residual: {sensor: push}, target: {sensor: pull}",
+    "residual: {sensor: shake}, target: [1, 2, 3]",
+    "residual: {sensor: load, axis: z}, target: {sensor: push}",
     "residual: {position: {site: palm}}, gate: {residual: {position: {site: tip}, axis: z}, above: .6, width: .2}",
     "residual: {orientation: {body: plate}}, gate: {residual: {position: {body: cube}}, target: {value: [.1, 0, 0], "
     "frame: arm}, norm: euclidean, below: .5, width: .3}",

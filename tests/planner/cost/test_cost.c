@@ -23,7 +23,7 @@ static const char *xml =
     "ctrlrange='-3 3'/></actuator>"
     "<sensor><framepos name='where' objtype='site' objname='palm'/><framequat name='turned' objtype='body' "
     "objname='plate'/>"
-    "<jointvel name='speed' joint='hinge'/><touch name='touch' site='palm'/><actuatorfrc name='push' "
+    "<jointvel name='speed' joint='hinge'/><user name='touch' dim='1'/><actuatorfrc name='push' "
     "actuator='motor'/></sensor>"
     "</mujoco>";
 
@@ -439,7 +439,7 @@ static void bad_names(void **state) {
       {"residual: {joint_position: free}", "'free' is a free joint"},
       {"residual: {activation: motor}", "actuator 'motor' has none"},
       {"residual: {sensor: sight}", "the model has no sensor 'sight'"},
-      {"residual: {sensor: touch}", "sensor 'touch' is of the type touch, which the engine does not compute"},
+      {"residual: {sensor: touch}", "sensor 'touch' is of the type user, which the engine does not compute"},
       {"residual: {position: {site: palm}}, target: [1, 2]", "target: 2 numbers, the residual needs 3"},
       {"residual: {joint_position: all}, target: 0", "the residual needs 5 (unit quaternions w x y z)"},
       {"residual: {position: {site: palm}}, target: {orientation: {site: palm}}",

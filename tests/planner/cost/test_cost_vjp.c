@@ -114,15 +114,11 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_grad_world_move(g, NULL);
   sn_forward(o.m, &g->w, &g->lane);
   sn_adjoint_clear(o.m, &g->a, &g->lane);
-  for (int k = 0; k < SN_NMOTION * o.m->nv; ++k) g->a.motion[k] = 0;
-  for (int k = 0; k < o.m->nv; ++k) g->a.motion[SN_VEL * o.m->nv + k] = g->w.qvel[k];
-  sn_motion_propagate(o.m, &g->w, &g->a, &g->lane);
+  sn_motion_rest(o.m, &g->w, &g->a, &g->lane);
   const SnCostVjp v = {input(x->target, x->before), x->weight, 1, x->res, x->target_bar, x->before_bar};
   memset(x->before_bar, 0, sizeof *x->before_bar * (size_t)o.m->nu);
   sn_cost_vjp(x->cost, o.m, &g->w, &g->a, &g->lane, v);
-  sn_transmission_vjp(o.m, &g->w, &g->a, &g->lane);
-  sn_tendon_vjp(o.m, &g->w, &g->a, &g->lane);
-  sn_kinematics_vjp(o.m, &g->w, &g->a, &g->lane);
+  sn_position_vjp(o.m, &g->w, &g->a, &g->lane);
   sn_grad_world_result(g, bar);
   for (int i = 0; i < nx; ++i) xbar[i] += ybar[0] * bar[i];
   for (int k = 0; k < x->cost->ntarget; ++k) xbar[nx + k] += ybar[0] * (double)x->target_bar[k];
@@ -248,17 +244,17 @@ static void half_turn(void **state) {
 static void refused(void **state) {
   (void)state;
   const char *text =
-      "model: x\nterms:\n  - {name: a, residual: {sensor: stop}}\n  - {name: b, residual: {control: "
-      "motor}, target: {sensor: stop}}\n  - {name: d, residual: {control: motor}, gate: {residual: {sensor: stop}, "
-      "above: 1, width: 1}}\nsuccess:\n  - {name: c, residual: {sensor: stop}, below: 1}\n";
+      "model: x\nterms:\n  - {name: a, residual: {sensor: inside}}\n  - {name: b, residual: {control: "
+      "motor}, target: {sensor: inside}}\n  - {name: d, residual: {control: motor}, gate: {residual: {sensor: inside}, "
+      "above: 1, width: 1}}\nsuccess:\n  - {name: c, residual: {sensor: inside}, below: 1}\n";
   SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
   if (!task) fail_msg("%s", err.text);
   SnCost *c = sn_cost_create(task, o.m, &err);
   if (!c) fail_msg("%s", err.text);
   assert_int_equal(sn_cost_check_gradient(c, o.m, &err), SN_ERR_UNSUPPORTED);
   assert_string_equal(err.text,
-                      "term 'a': sensor 'stop' has no gradient\nterm 'b': sensor 'stop' has no gradient\n"
-                      "gate of 'd': sensor 'stop' has no gradient");
+                      "term 'a': sensor 'inside' has no gradient\nterm 'b': sensor 'inside' has no gradient\n"
+                      "gate of 'd': sensor 'inside' has no gradient");
   sn_cost_free(c);
   sn_task_free(task);
   Fixture x;

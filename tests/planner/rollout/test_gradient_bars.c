@@ -387,7 +387,7 @@ static void refusals(void **state) {
   Functional *f = &x->functional[0];
   SnTrajectoryBar bar = bar_of(m, f, &x->path[0]);
   assert_int_equal(sn_trajectory_bar_check(m, &bar, STEPS, NULL), SN_OK);
-  static const char *const names[] = {"accelerometer", "limit"};
+  static const char *const names[] = {"inside", "user"};
   for (int i = 0; i < 2; ++i) {
     char words[80];
     const int at = m->sensor_adr[sn_model_find(m, SN_NAME_SENSOR, names[i])];

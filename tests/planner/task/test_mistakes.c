@@ -9,7 +9,7 @@ static const char *const xml =
     "<mujoco><worldbody><body name='arm'><joint name='hinge' axis='0 1 0'/><geom size='.1'/><site name='tip'/>"
     "</body><body name='cube'><freejoint name='free'/><geom size='.1'/></body></worldbody>"
     "<actuator><motor name='motor' joint='hinge'/></actuator>"
-    "<sensor><touch name='skin' site='tip'/><rangefinder name='eye' site='tip'/><framepos name='where' objtype='site' "
+    "<sensor><user name='skin' dim='1'/><user name='eye' dim='1'/><framepos name='where' objtype='site' "
     "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/></sensor><keyframe><key name='home' "
     "ctrl='1'/></keyframe></mujoco>";
 
@@ -33,12 +33,15 @@ static int teardown(void **state) {
 #define SENSORS                                                                                                        \
   "which the engine does not compute, allowed is clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, "         \
   "tendonvel, actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, " \
-  "tendonlimitpos, -vel, -frc, velocimeter, gyro, subtreecom, subtreelinvel, and framepos, framequat, framexaxis, "    \
-  "-yaxis, -zaxis, framelinvel, frameangvel of bodies, geoms and sites"
+  "tendonlimitpos, -vel, -frc, velocimeter, gyro, subtreecom, subtreelinvel, subtreeangmom, magnetometer, "            \
+  "e_potential, e_kinetic, accelerometer, force, torque, touch, insidesite, rangefinder, distance, normal, contact, "  \
+  "and framepos, framequat, framexaxis, -yaxis, -zaxis, framelinvel, frameangvel, framelinacc, frameangacc of "        \
+  "bodies, "                                                                                                           \
+  "geoms, sites and fixed cameras"
 
 // Each row: what somebody writes, and what he is told.
 static const char *const rows[][2] = {
-    {TERM("residual: {sensor: skin}"), "tasks/my.yaml:3:25: sensor 'skin' is of the type touch, " SENSORS},
+    {TERM("residual: {sensor: skin}"), "tasks/my.yaml:3:25: sensor 'skin' is of the type user, " SENSORS},
     {TERM("residual: {sensor: skim}, weights: [1, 2, 3], target: [1, 2, 3]"),
      "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast; did you mean "
      "'skin'?"},
@@ -156,7 +159,7 @@ static const char *const rows[][2] = {
     {TERM("residual: {control: all}, gate: {" POSITION ", above: 1, width: 1}"),
      "tasks/my.yaml:3:47: gate of 'a': its residual has 3 numbers, 'norm' or 'axis' makes one of them"},
     {TERM("residual: {control: all}, gate: {residual: {sensor: eye}, above: 1, width: 1}"),
-     "tasks/my.yaml:3:58: sensor 'eye' is of the type rangefinder, " SENSORS},
+     "tasks/my.yaml:3:58: sensor 'eye' is of the type user, " SENSORS},
     {AFTER("success: [{name: there, term: a, below: 1, gate: {residual: {joint_position: hinge}, norm: squared}}]"),
      "tasks/my.yaml:3:44: measure: unknown field 'gate', allowed is name, residual, target, norm, side, weights, "
      "width, term, below, during"},

@@ -27,7 +27,7 @@ __all__ = ["Compiled", "Compiler", "DifferencesWarning", "steps_of"]
 STEP = 1e-5  # of a parameter's size, by which it is moved
 _LINEAR = 1e-10  # share of a number by which one that was foretold may be off
 _OPTIONS = ("timestep", "impratio", "tolerance", "ls_tolerance", "ccd_tolerance", "gravity", "o_margin", "o_solref",
-            "o_solimp", "o_friction", "density", "viscosity", "wind")  # fmt: skip
+            "o_solimp", "o_friction", "density", "viscosity", "wind", "magnetic")  # fmt: skip
 _FOLLOWING = ("body_subtreemass",)  # other arrays give it
 # What the others give at qpos0.
 _CONSTANTS = ("dof_M0", "dof_invweight0", "body_invweight0", "tendon_length0", "tendon_invweight0", "actuator_acc0")

@@ -1,0 +1,151 @@
+// Derivatives of sensors by the numbers of the model, against differences of models that MuJoCo compiled with these
+// numbers moved both ways.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/constraint/constraint.h"
+#include "physics/model/model_bar.h"
+#include "physics/sensor/sensor.h"
+#include "physics/step/step.h"
+#include "tests/support/oracle.h"
+
+// Every %g is a parameter.
+static const char *const scene =
+    "<mujoco><compiler inertiafromgeom='false'/><option gravity='.3 0 %g' magnetic='.1 %g .3'/><worldbody>"
+    "<geom name='floor' type='plane' size='3 3 1' friction='%g .1 .01'/>"
+    "<body name='upper' pos='0 0 .8'><joint name='shoulder' type='ball' stiffness='%g' damping='.2'/>"
+    "<inertial pos='.1 %g -.1' quat='1 .1 .2 0' mass='%g' diaginertia='.02 %g .03'/>"
+    "<geom type='capsule' fromto='0 0 0 .2 0 -.2' size='.04' contype='0' conaffinity='0'/>"
+    "<site name='upper' pos='.03 %g -.05' euler='20 40 60'/>"
+    "<body name='lower' pos='.2 0 -.2'><joint name='elbow' axis='0 1 .2' armature='%g' stiffness='3' springref='%g'/>"
+    "<inertial pos='.1 0 -.1' quat='1 0 .3 0' mass='%g' diaginertia='.02 .01 .02'/>"
+    "<site name='lower' euler='5 6 7'/><body name='hand' pos='.2 0 -.2'><inertial pos='.01 .02 0' mass='%g' "
+    "diaginertia='.001 .002 .002'/><geom name='hand' size='.06' mass='.2' pos='0 0 %g'/><site name='hand' euler='50 20 "
+    "10' "
+    "size='.08'/></body></body></body>"
+    "<body name='box' pos='.9 .2 .099'><freejoint/><inertial pos='0 0 0' mass='%g' diaginertia='.01 .02 .02'/><geom "
+    "name='box' type='box' size='.15 .12 %g' friction='.6'/><site name='box' type='box' size='.3 .3 .3'/></body>"
+    "<body pos='.9 .2 1'><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/><site name='down' zaxis='.1 0 -1'/></body>"
+    "</worldbody><sensor><accelerometer site='hand'/><force site='upper'/><torque site='upper'/><force site='lower'/>"
+    "<torque site='hand'/><force site='box'/><framelinacc objtype='body' objname='lower'/><touch "
+    "site='box'/><magnetometer "
+    "site='hand'/><subtreecom body='upper'/><subtreelinvel body='upper'/><subtreeangmom body='upper'/><e_potential/>"
+    "<e_kinetic/><rangefinder site='down'/><distance geom1='box' geom2='hand' cutoff='5'/><framepos objtype='body' "
+    "objname='upper'/></sensor></mujoco>";
+
+enum { PARAMETERS = 15, LONG = 8000, SENSORS = 80 };
+static const double numbers[PARAMETERS] = {-9, .5, .8, 2, .02, 1.2, .025, .02, .05, .3, .7, .4, .01, 1.5, .1};
+static const char *const names[PARAMETERS] = {"gravity",
+                                              "magnetic flux",
+                                              "friction",
+                                              "stiffness of a ball",
+                                              "centre of mass",
+                                              "mass",
+                                              "inertia",
+                                              "place of a site",
+                                              "armature",
+                                              "rest of a spring",
+                                              "mass of a middle body",
+                                              "mass of a welded body",
+                                              "place of a geom",
+                                              "mass of a free body",
+                                              "size of a box"};
+
+static void load(SnOracle *o, int moved, double step) {
+  double x[PARAMETERS];
+  char xml[LONG];
+  memcpy(x, numbers, sizeof x);
+  if (moved >= 0) x[moved] += step;
+  const int n = snprintf(xml, sizeof xml, scene, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10],
+                         x[11], x[12], x[13], x[14]);
+  assert_true(n > 0 && n < LONG);
+  sn_oracle_load_string(o, xml);
+}
+
+// The state of the test in a world of some model.
+static void place(SnOracle *o, const SnOracle *from) {
+  const SnModel *m = o->m;
+  memcpy(o->w.qpos, from->w.qpos, sizeof *o->w.qpos * (size_t)m->nq);
+  memcpy(o->w.qvel, from->w.qvel, sizeof *o->w.qvel * (size_t)m->nv);
+  sn_forward(m, &o->w, &o->lane);
+  sn_solve_finish(m, &o->w, &o->lane);
+}
+
+static void by_parameters(void **state) {
+  (void)state;
+  const double step = 1e-6;
+  SnOracle o, up[PARAMETERS], down[PARAMETERS];
+  const SnModel *plus[PARAMETERS], *minus[PARAMETERS];
+  double steps[PARAMETERS];
+  SnError err = {0};
+  load(&o, -1, 0);
+  assert_true(o.m->nsensordata <= SENSORS);
+  for (int p = 0; p < PARAMETERS; ++p) {
+    load(&up[p], p, step);
+    load(&down[p], p, -step);
+    plus[p] = up[p].m;
+    minus[p] = down[p].m;
+    steps[p] = step;
+  }
+  SnModelTangents *tangents = sn_model_tangents_create(o.m, plus, minus, steps, PARAMETERS, &err);
+  if (!tangents) fail_msg("%s", err.text);
+  const SnParameterRows by = {tangents, aligned_alloc(64, (sn_parameter_rows_size(tangents) + 63) / 64 * 64)};
+  SnAdjoint a;
+  void *memory = aligned_alloc(64, (sn_adjoint_size(o.m) + 63) / 64 * 64);
+  sn_adjoint_init(o.m, &a, memory);
+  sn_oracle_randomize(&o, 0.5);
+  for (int i = 0; i < 3; ++i) o.d->qpos[5 + i] = o.mj->qpos0[5 + i];
+  const double flat[4] = {1, .01, .02, .1};
+  for (int i = 0; i < 4; ++i) o.d->qpos[8 + i] = flat[i] / sqrt(1.0105);
+  o.d->qpos[7] = 0.09;
+  mj_forward(o.mj, o.d);
+  sn_oracle_copy_state(&o);
+  place(&o, &o);
+  assert_true(o.w.ncon[0] > 0);
+  sn_parameter_rows_begin(&by, &a);
+  int moving = 0;
+  for (int r = 0; r < o.m->nsensordata; ++r) {
+    sn_real bar[SENSORS] = {0}, row[PARAMETERS];
+    bar[r] = 1;
+    sn_adjoint_clear(o.m, &a, &o.lane);
+    sn_motion_rest(o.m, &o.w, &a, &o.lane);
+    sn_sensor_data_vjp(o.m, &o.w, &a, &o.lane, bar);
+    sn_position_vjp(o.m, &o.w, &a, &o.lane);
+    sn_parameter_row(&by, 0, row);
+    sn_parameter_rows_clear(&by);
+    for (int p = 0; p < PARAMETERS; ++p) {
+      sn_real y[2][SENSORS];
+      place(&up[p], &o);
+      place(&down[p], &o);
+      sn_sensor_data(up[p].m, &up[p].w, &up[p].lane, y[0]);
+      sn_sensor_data(down[p].m, &down[p].w, &down[p].lane, y[1]);
+      const double difference = ((double)y[0][r] - (double)y[1][r]) / (2 * step);
+      moving += fabs(difference) > 1e-3;
+      if (!(fabs((double)row[p] - difference) <= 2e-5 * (20 + fabs(difference))))
+        fail_msg("number %d of the sensors by %s: %.9g, difference %.9g", r, names[p], (double)row[p], difference);
+    }
+  }
+  sn_parameter_rows_end(&a);
+  print_message("%d derivatives that are not zero\n", moving);
+  assert_true(moving > 150);
+  for (int p = 0; p < PARAMETERS; ++p) {
+    sn_oracle_free(&up[p]);
+    sn_oracle_free(&down[p]);
+  }
+  sn_model_tangents_free(tangents);
+  free(by.memory);
+  free(memory);
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  print_message("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(by_parameters)};
+#ifdef SN_SINGLE
+  (void)tests;  // differences of floats would show their rounding
+  return 0;
+#else
+  return cmocka_run_group_tests(tests, NULL, NULL);
+#endif
+}
