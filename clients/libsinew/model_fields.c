@@ -50,7 +50,7 @@ SinewModel *sinew_model_with_arrays(const SinewModel *model, const SinewArray *a
     api_hand_on(err, &why);
     return NULL;
   }
-  if (api_check_supported(m, &m->opt, err) == SINEW_OK) return api_model_wrap(m, err);
+  if (api_check_supported(&m->opt, err) == SINEW_OK) return api_model_take(m, err);
   sn_model_free(m);
   return NULL;
 }

@@ -37,7 +37,7 @@ SinewStatus sinew_model_get_options(const SinewModel *model, SinewOptions *optio
   return api_give(&options_struct, &o, options, err);
 }
 
-SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError *err) {
+SinewStatus api_check_supported(const SnOption *o, SinewError *err) {
   const char *line[SN_OPTION_LINES];
   const int n = sn_option_unsupported(o->integrator, o->disableflags, o->enableflags, line);
   char text[1000] = "";
@@ -45,13 +45,20 @@ SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError 
     strcat(text, i ? "\n" : "");
     strcat(text, line[i]);
   }
-  if (n > 0) return api_fail(err, SINEW_ERR_UNSUPPORTED, "%s", text);
-  for (int i = 0; i < m->ngeom; ++i)
-    if (m->geom_collides[i] && sn_option_lacks_convex(o->disableflags, m->geom_type[i]))
-      return api_fail(err, SINEW_ERR_UNSUPPORTED,
-                      "geom %d '%s': convex collision without nativeccd (a disable flag) is not supported", i,
-                      sn_model_name(m, SN_NAME_GEOM, i));
-  return SINEW_OK;
+  return n > 0 ? api_fail(err, SINEW_ERR_UNSUPPORTED, "%s", text) : SINEW_OK;
+}
+
+SinewModel *api_model_take(SnModel *m, SinewError *err) {
+  for (int i = 0; i < m->ncpair; ++i) {
+    const int a = m->cpair_geom[2 * i], b = m->cpair_geom[2 * i + 1];
+    if (!sn_option_lacks_convex(m->opt.disableflags, m->geom_type[a], m->geom_type[b])) continue;
+    api_fail(err, SINEW_ERR_UNSUPPORTED,
+             "geom %d '%s' against geom %d '%s': convex collision without nativeccd (a disable flag) is not supported",
+             a, sn_model_name(m, SN_NAME_GEOM, a), b, sn_model_name(m, SN_NAME_GEOM, b));
+    sn_model_free(m);
+    return NULL;
+  }
+  return api_model_wrap(m, err);
 }
 
 // Takes the numbers of all contacts, each of which may be NaN.
@@ -77,7 +84,7 @@ SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions
   get(&model->model->opt, &o);  // holds for what an older caller does not know
   if (api_take(&options_struct, options, &o, err) != SINEW_OK) return NULL;
   set(&o, &opt);
-  if (api_check_supported(model->model, &opt, err) != SINEW_OK) return NULL;
+  if (api_check_supported(&opt, err) != SINEW_OK) return NULL;
   if (sn_option_check(&opt, &why) != SN_OK) {
     api_fail(err, SINEW_ERR_ARGUMENT, "%s", why.text);
     return NULL;
@@ -86,7 +93,7 @@ SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions
       take_contacts("contact_solimp", o.contact_solimp, SN_NIMP, solimp, err) != SINEW_OK)
     return NULL;
   SnModel *m = sn_model_with_options(model->model, &opt, solref, solimp, &why);
-  if (m) return api_model_wrap(m, err);
+  if (m) return api_model_take(m, err);
   api_hand_on(err, &why);
   return NULL;
 }

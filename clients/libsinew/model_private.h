@@ -24,7 +24,10 @@ SinewModel *api_model_wrap(SnModel *model, SinewError *err);
 SinewModel *api_model_view(const SnModel *model, SinewError *err);
 
 // Refuses options of a model that the engine has not, all of them. Returns SINEW_OK or SINEW_ERR_UNSUPPORTED.
-SinewStatus api_check_supported(const SnModel *m, const SnOption *o, SinewError *err);
+SinewStatus api_check_supported(const SnOption *o, SinewError *err);
+// Wraps a copy of a model that has been set up, as api_model_wrap. Refuses and frees it where its options leave a pair
+// of geoms without a collider: SINEW_ERR_UNSUPPORTED.
+SinewModel *api_model_take(SnModel *m, SinewError *err);
 
 // model_structure.c: checks that a model has the structure of another one, `of`, that of a batch. Both have the same
 // arrays of what there is and what belongs to what, and their worlds and adjoints the same layout. `name` stands for

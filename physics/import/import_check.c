@@ -104,12 +104,25 @@ bool *sn_import_touchable(const mjModel *mj) {
   return touchable;
 }
 
+// True when geom i meets one that these flags leave without a collider.
+static bool lacks_convex(const mjModel *mj, int i) {
+  for (int k = 0; k < mj->npair; ++k) {
+    const int a = mj->pair_geom1[k], b = mj->pair_geom2[k];
+    if ((a == i || b == i) && sn_option_lacks_convex(mj->opt.disableflags, mj->geom_type[a], mj->geom_type[b]))
+      return true;
+  }
+  for (int j = 0; j < mj->ngeom; ++j)
+    if (sn_option_lacks_convex(mj->opt.disableflags, mj->geom_type[i], mj->geom_type[j]) && can_meet(mj, i, j))
+      return true;
+  return false;
+}
+
 static void check_geoms(Refusals *r, const bool *touchable) {
   const mjModel *mj = r->mj;
   for (int i = 0; i < mj->ngeom; ++i) {
     const int type = mj->geom_type[i];
     if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
-    if (sn_option_lacks_convex(mj->opt.disableflags, type) && touchable[i])
+    if (lacks_convex(mj, i))
       refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
   }
 }

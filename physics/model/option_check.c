@@ -73,8 +73,8 @@ int sn_option_unsupported(int integrator, int disableflags, int enableflags, con
   return n;
 }
 
-bool sn_option_lacks_convex(int disableflags, int geom_type) {
+bool sn_option_lacks_convex(int disableflags, int type1, int type2) {
   if (disableflags & (SN_DSBL_CONTACT | SN_DSBL_CONSTRAINT) || !(disableflags & SN_DSBL_NATIVECCD)) return false;
-  return geom_type == SN_GEOM_ELLIPSOID || geom_type == SN_GEOM_CYLINDER || geom_type == SN_GEOM_MESH ||
-         geom_type == SN_GEOM_HFIELD;
+  const SnCollider c = sn_collider(type1 < type2 ? type1 : type2, type1 < type2 ? type2 : type1);
+  return c == SN_COLLIDER_CONVEX || c == SN_COLLIDER_HFIELD;
 }

@@ -317,11 +317,16 @@ static void another_convex_collision_is_refused(void **state) {
   (void)state;
   SinewModel *model = make_model(
       "<mujoco><option><flag contact='disable' nativeccd='disable'/></option><worldbody><geom size='.1'/><body>"
-      "<freejoint/><geom name='can' type='cylinder' size='.1 .1'/></body></worldbody></mujoco>");
+      "<freejoint/><geom name='egg' type='ellipsoid' size='.1 .1 .2'/></body></worldbody></mujoco>");
   SinewOptions o = options_of(model);
   sinew_model_free(with(model, &o));
   o.disableflags = mjDSBL_NATIVECCD;
-  refused(model, &o, SINEW_ERR_UNSUPPORTED, "geom 1 'can': convex collision without nativeccd");
+  refused(model, &o, SINEW_ERR_UNSUPPORTED, "geom 0 '' against geom 1 'egg': convex collision without nativeccd");
+  sinew_model_free(model);
+  model = make_model(
+      "<mujoco><worldbody><geom type='plane' size='1 1 1'/><geom size='.1'/><body><freejoint/><geom type='cylinder' "
+      "size='.1 .1' contype='0'/></body></worldbody></mujoco>");
+  sinew_model_free(with(model, &o));  // closed forms all
   sinew_model_free(model);
 }
 

@@ -64,9 +64,9 @@ static void check_state(SnOracle *o, const char *what) {
   if (d->nefc == 0) return;
   const double eq = sn_oracle_error(o->w.qacc, d->qacc, o->m->nv), ef = force_error(o),
                ec = sn_oracle_error(o->w.qfrc_constraint, d->qfrc_constraint, o->m->nv);
-  if (!(eq <= SN_TOL(1e-7, 3e-2))) fail_msg("%s: qacc: relative error %g", what, eq);
-  if (!(ef <= SN_TOL(1e-6, 3e-2))) fail_msg("%s: efc_force: relative error %g", what, ef);
-  if (!(ec <= SN_TOL(1e-6, 3e-2))) fail_msg("%s: qfrc_constraint: relative error %g", what, ec);
+  if (!(eq <= SN_TOL(1e-7, 0.2))) fail_msg("%s: qacc: relative error %g", what, eq);
+  if (!(ef <= SN_TOL(1e-6, 0.2))) fail_msg("%s: efc_force: relative error %g", what, ef);
+  if (!(ec <= SN_TOL(1e-6, 0.2))) fail_msg("%s: qfrc_constraint: relative error %g", what, ec);
   for (int r = 0; r < d->nefc; ++r) {
     const bool friction = o->w.efc_type[r] == SN_CNSTR_FRICTION_DOF || o->w.efc_type[r] == SN_CNSTR_FRICTION_TENDON;
     rows_at_bounds += friction && fabs((double)o->w.efc_force[r]) == (double)o->w.efc_frictionloss[r];

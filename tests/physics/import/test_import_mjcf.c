@@ -52,9 +52,10 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<option><flag sleep='enable'/></option>", "option 'sleep': sleeping is not supported", 1},
       {"<option><flag diagexact='enable'/></option>", "option 'diagexact': the exact diagonal", 1},
       {"<option><flag speculative='enable'/></option>", "option 'speculative': speculative contact", 1},
-      {"<option><flag nativeccd='disable'/></option><worldbody><geom type='plane' size='1 1 1'/>"
-       "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3'/></body></worldbody>",
-       "geom 'egg': convex collision without nativeccd", 1},
+      {"<option><flag nativeccd='disable'/></option><worldbody><geom name='rock' size='1' contype='2'/><geom size='1'/>"
+       "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3' contype='0' "
+       "conaffinity='2'/></body></worldbody>",
+       "geom 'egg': convex collision without nativeccd", 2},
       {"<worldbody><body><joint name='j' stiffness='1' springyield='.1'/><geom size='.1'/></body></worldbody>",
        "joint 'j': springyield (plastic spring) is not supported", 1},
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><tendon><fixed name='t' stiffness='1' "
@@ -144,7 +145,9 @@ static void what_only_shows_is_accepted(void **state) {
       "<body name='w'><geom name='land' type='hfield' hfield='h'/></body></worldbody><contact><exclude body1='b' "
       "body2='w'/></contact>",
       "<option wind='1 2 3'/><worldbody>" BALL "</worldbody>",
-      "<option><flag nativeccd='disable'/></option><worldbody><geom type='plane' size='1 1 1'/>" BALL "</worldbody>",
+      "<option><flag nativeccd='disable'/></option><worldbody><geom type='plane' size='1 1 1' contype='3'/>" BALL
+      "<body><freejoint/><geom type='ellipsoid' size='.1 .2 .3' contype='0' conaffinity='2'/></body>"
+      "<body><freejoint/><geom type='cylinder' size='.1 .2'/></body></worldbody>",
       "<option solver='PGS' jacobian='sparse'><flag energy='enable' fwdinv='enable' "
       "invdiscrete='enable'/></option><worldbody>" BALL "</worldbody>",
   };
