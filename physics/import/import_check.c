@@ -122,8 +122,7 @@ static void check_geoms(Refusals *r, const bool *touchable) {
   for (int i = 0; i < mj->ngeom; ++i) {
     const int type = mj->geom_type[i];
     if (type == mjGEOM_SDF && touchable[i]) refuse(r, mjOBJ_GEOM, i, "sdf collision");
-    if (lacks_convex(mj, i))
-      refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
+    if (lacks_convex(mj, i)) refuse(r, mjOBJ_GEOM, i, "convex collision without nativeccd (flag nativeccd='disable')");
   }
 }
 
