@@ -276,8 +276,8 @@ SnCode sn_option_check(const SnOption *o, SnError *err);
 // complete and stays valid ("option 'sleep': sleeping is not supported").
 enum { SN_OPTION_LINES = 7 };
 int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]);
-// Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types needs
-// it. Pairs with closed forms do without.
+// Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types
+// needs it. Pairs with closed forms do without.
 bool sn_option_lacks_convex(int disableflags, int type1, int type2);
 
 // Computes every size of setup_sizes.inc and every array of setup_fields.inc. Call once, after the arrays are filled
