@@ -89,6 +89,8 @@ SinewStatus check_gradient(CheckBodies *b, int steps, uint64_t seed, CheckGradie
 // Returns true when A and B are right to 1e-5 in the median and to 1e-4 at most, and rollouts to 1e-4. At most a
 // quarter of each may be left out.
 bool check_gradient_agrees(const CheckGradientReport *r);
+// Returns true when what was compared is right, but more than that was left out.
+bool check_gradient_undecided(const CheckGradientReport *r);
 
 // Puts MuJoCo where a step is smooth: moving, muscles active, joints inside of their ranges.
 void check_start_moving(CheckBodies *b, uint64_t seed);
@@ -100,6 +102,8 @@ SinewStatus check_integration(CheckBodies *b, int steps, uint64_t seed, CheckInt
 // Returns true when the motion at the last tolerance is right to 1e-6 and four times the reference's uncertainty, and
 // slopes to 1e-3. The uncertainty may be 1e-3, and half of the slopes may be left out.
 bool check_integration_agrees(const CheckIntegrationReport *r);
+// Returns true when what was compared is right, but more than that was left out, or the reference is too uncertain.
+bool check_integration_undecided(const CheckIntegrationReport *r);
 
 // Tells whether a function is curved where its fine and coarse differences f, c (n each) disagree. Such differences
 // disagree by the square of their step, which those between, b, show: f becomes the limit of all. Returns false, and

@@ -288,8 +288,15 @@ SinewStatus check_integration(CheckBodies *b, int steps, uint64_t seed, CheckInt
   }
 }
 
+// What was compared is right.
+static bool is_right(const CheckIntegrationReport *r) {
+  return r->row[CHECK_TOLERANCES - 1].error <= 1e-6 + 4 * r->uncertainty && r->slope_error <= 1e-3;
+}
+
+bool check_integration_undecided(const CheckIntegrationReport *r) {
+  return is_right(r) && !(r->uncertainty <= MOST_UNCERTAIN && 2 * r->slopes_skipped <= DIRECTIONS);
+}
+
 bool check_integration_agrees(const CheckIntegrationReport *r) {
-  const double error = r->row[CHECK_TOLERANCES - 1].error;
-  return r->uncertainty <= MOST_UNCERTAIN && error <= 1e-6 + 4 * r->uncertainty && r->slope_error <= 1e-3 &&
-         2 * r->slopes_skipped <= DIRECTIONS;
+  return is_right(r) && !check_integration_undecided(r);
 }

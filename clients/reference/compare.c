@@ -14,6 +14,15 @@ const char *sn_compared_name(SnCompared field) {
   return name[field];
 }
 
+SnStage sn_compared_stage(SnCompared field) {
+  static const SnStage stage_of[] = {
+#define SN_COMPARED_STAGE(name, stage, tolerance) SN_STAGE_##stage,
+      SN_COMPARED_FIELDS(SN_COMPARED_STAGE)
+#undef SN_COMPARED_STAGE
+  };
+  return stage_of[field];
+}
+
 static double tolerance_of(SnCompared field) {
   static const double tolerance[] = {
 #define SN_COMPARED_TOLERANCE(name, stage, tolerance) tolerance,

@@ -108,6 +108,8 @@ typedef struct SnCompare {
 
 // Returns the name of a field.
 const char *sn_compared_name(SnCompared field);
+// Returns the stage that writes it.
+SnStage sn_compared_stage(SnCompared field);
 
 // Starts with no errors seen.
 void sn_compare_init(SnCompare *c);

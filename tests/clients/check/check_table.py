@@ -34,7 +34,7 @@ def check(program, model, steps, *flags):
         report = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, json.JSONDecodeError):
         return {"verdict": "crash", "unsupported": [], "fields": {}}
-    expected = {"agrees": 0, "differs": 1, "unsupported": 2, "error": 3}[report["verdict"]]
+    expected = {"agrees": 0, "differs": 1, "unsupported": 2, "error": 3, "undecided": 4}[report["verdict"]]
     if done.returncode != expected:
         report["verdict"] = "crash"
     return report
@@ -56,9 +56,10 @@ def remark(report):
     if report["verdict"] == "differs":
         names = [f"{name} {f['rel']:.1e}" for name, f in fields.items() if not f["agrees"]]
         return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    if report["verdict"] == "agrees":
+    if report["verdict"] in ("agrees", "undecided"):
         worst = max((f["rel"], name) for name, f in fields.items() if f["tolerance"] > 0)
-        return f"largest error {worst[0]:.1e} ({worst[1]})"
+        ties = f", {report['ties']} ties; {report['tie']}" if report.get("ties") else ""
+        return f"largest error {worst[0]:.1e} ({worst[1]}){ties}"
     return report.get("error", "no report")
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Runs sinew-check on every MJCF file of four Python packages that MuJoCo loads, models that nobody made for us, and
-prints the result by package as a Markdown table, then by name what is not supported and what differs.
+prints the result by package as a Markdown table, then by name what is not supported, what differs and what has ties.
 
     check_wheels.py SINEW_CHECK [--wheels NAME ...] [--steps N] [--jobs N] [--json] [--write PAGE]
 
 The packages are fetched from PyPI as clients/setup.sh does it: pinned, unpacked into its cache folder, never imported; all
 four are 240 MB. The short form is `--wheels gymnasium --steps 24`: half a megabyte, some seconds. With --json the reports
 of sinew-check are printed instead, a list. With --write the table replaces what stands between the two marker lines of
-that file. Exit status: 0 every model agrees, is one of refused_wheels.txt and refused with the words there, or is one of
-DIFFERENT below; 1 another one differs, crashes, is refused or accepted against that list, or the number of files that load
-is not the known one; 77 a package cannot be fetched.
+that file. Exit status: 0 every model agrees, or is one of refused_wheels.txt and refused with the words there; 1 one
+differs, is undecided, crashes, is refused or accepted against that list, or the number of files that load is not the known
+one; 77 a package cannot be fetched.
 """
 
 import argparse
@@ -30,16 +30,6 @@ WHEELS = {  # version, SHA-256, files that MuJoCo 4.0.0 loads
 }
 REFUSED = pathlib.Path(__file__).with_name("refused_wheels.txt")  # NAME: what is not supported, a line each model
 MARKERS = "<!-- table of wheels: begin -->", "<!-- table of wheels: end -->"
-RESTING = "a sphere touches the floor with a gap of exactly 0, and the last bit says whether that is a contact"
-ORDER = "two contacts of a pair of meshes come in the other order"
-DIFFERENT = {  # what differs, and why we let it
-    "gymnasium/envs/mujoco/assets/point.xml": RESTING,
-    "gymnasium_robotics/envs/mujoco/assets/point.xml": RESTING,
-    "robosuite/models/assets/grippers/fourier_left_hand.xml": ORDER,
-    "robosuite/models/assets/grippers/fourier_right_hand.xml": ORDER,
-    "robosuite/models/assets/grippers/robotiq_gripper_140.xml": ORDER,
-    "robosuite/models/assets/grippers/robotiq_gripper_s.xml": ORDER,
-}
 
 
 def fetch(name):
@@ -81,12 +71,13 @@ def table(wheels, steps):
         lines.append(f"| {name} {WHEELS[name][0]} | {' | '.join(map(str, cells))} |")
     lines.append(f"| all | {' | '.join(map(str, total))} |")
     reports = [r for list_ in wheels.values() for r in list_]
-    for verdict, title in (("differs", "Differ:"), ("crash", "Crash:"), ("unsupported", "Not supported:")):
+    titles = {"differs": "Differ:", "undecided": "Undecided:", "crash": "Crash:", "unsupported": "Not supported:"}
+    for verdict, title in titles.items():
         rows = [r for r in reports if r["verdict"] == verdict]
         lines += ["", title, ""] if rows else []
-        for r in rows:
-            why = f": {DIFFERENT[r['model']]}" if verdict == "differs" and r["model"] in DIFFERENT else ""
-            lines.append(f"- {r['model']}{why} ({short(r)})" if why else f"- {r['model']}: {short(r)}")
+        lines += [f"- {r['model']}: {short(r)}" for r in rows]
+    ties = [f"- {r['model']}: {r['ties']}, first: {r['tie']}" for r in reports if r["verdict"] == "agrees" and r.get("ties")]
+    lines += ["", "Steps at which rounding decides, of models that agree:", "", *ties] if ties else []
     asked = [f"{r['model']} ({r['solver_of_model']})" for r in reports if r.get("solver_of_model", "Newton") != "Newton"]
     lines += ["", "Ask for another solver than Newton: " + ", ".join(asked) + "."] if asked else []
     return "\n".join(lines)
@@ -120,8 +111,7 @@ def main():
         loaded = sum(r["verdict"] != "error" for r in reports)
         if loaded != WHEELS[name][2]:
             bad.append(f"{name}: {loaded} files load, {WHEELS[name][2]} are expected")
-        bad += [r["model"] for r in reports if r["verdict"] == "crash"]
-        bad += [r["model"] for r in reports if r["verdict"] == "differs" and r["model"] not in DIFFERENT]
+        bad += [r["model"] for r in reports if r["verdict"] in ("crash", "differs", "undecided")]
     rows = [(r["model"], r) for reports in wheels.values() for r in reports]
     wrong = check_table.refusals(rows, REFUSED, short)
     bad += [line for line in wrong if line.split("/")[0] in wheels]

@@ -2,10 +2,11 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clients/check/check.h"
+#include "clients/check/check_steps_private.h"
 #include "clients/reference/compare.h"
 #include "physics/step/step.h"
 #include "tests/support/oracle.h"
@@ -116,21 +117,12 @@ typedef struct Probe {
   bool seen[SN_CMP_COUNT];
 } Probe;
 
-static SnStage stage_of(SnCompared field) {
-  static const SnStage stage[] = {
-#define STAGE(name, stage, tolerance) SN_STAGE_##stage,
-      SN_COMPARED_FIELDS(STAGE)
-#undef STAGE
-  };
-  return stage[field];
-}
-
 // A number of a field that is off by ten tolerances is noticed; of a solution by what steps with edges are allowed,
 // too.
 static void probe(Probe *p, SnCompared field, sn_real *x, double scale) {
   SnCompare c;
   sn_compare_init(&c);
-  const double off = (stage_of(field) == SN_STAGE_SOLVER ? 1000 : 10) * c.field[field].tol;
+  const double off = (sn_compared_stage(field) == SN_STAGE_SOLVER ? 1000 : 10) * c.field[field].tol;
   const sn_real before = *x;
   *x = before + (sn_real)(off * (scale + 1e-6));
   assert_flagged(p->o, field);
@@ -452,11 +444,11 @@ static void a_run_that_diverges_is_reported(void **state) {
              "<mujoco><option solver='CG' integrator='RK4' timestep='.01'/><worldbody><body><joint type='slide' "
              "axis='1 0 0' stiffness='-1e6'/><geom size='.1' mass='1'/><site name='s'/></body></worldbody><actuator>"
              "<motor site='s' gear='1 0 0 0 0 0'/></actuator></mujoco>");
-  // half of the steps cannot be differentiated, so the gradient is not certain enough to agree
-  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 --json 2>&1", out, sizeof out), 1);
+  // half of the steps cannot be differentiated: too many to say that the gradient agrees
+  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 --json 2>&1", out, sizeof out), 4);
   cJSON *root = cJSON_Parse(out);
   assert_non_null(root);
-  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "differs");
+  assert_string_equal(cJSON_GetObjectItem(root, "verdict")->valuestring, "undecided");
   assert_string_equal(cJSON_GetObjectItem(root, "solver_of_model")->valuestring, "CG");
   assert_string_equal(cJSON_GetObjectItem(root, "solver")->valuestring, "Newton");
   assert_true(cJSON_GetObjectItem(root, "restarts")->valueint > 4);
@@ -472,9 +464,10 @@ static void a_run_that_diverges_is_reported(void **state) {
   assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(gradient, "B"), "max")->valuedouble < 1e-4);
   cJSON_Delete(root);
 
-  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 2>&1", out, sizeof out), 1);
-  assert_memory_equal(out, "wild.xml: differs in the gradient\n", 34);
-  assert_int_equal(count_of(out, "differs"), 1);
+  assert_int_equal(run(SN_CHECK " wild.xml --gradient --steps 64 2>&1", out, sizeof out), 4);
+  assert_memory_equal(out, "wild.xml: undecided\n", 20);
+  assert_int_equal(count_of(out, "undecided"), 1);
+  assert_int_equal(count_of(out, "\nnext: nothing differs, but too little could be compared"), 1);
   assert_int_equal(count_of(out, "agrees"), 0);
   assert_int_equal(count_of(out, "solver: Newton in MuJoCo too; the model asks for CG\n"), 1);
   assert_in_range(count_of(out, "warnings of MuJoCo: "), 1, 3);
@@ -573,6 +566,112 @@ static void reports_of_failures(void) {
   assert_non_null(strstr(out, "Example:"));
 }
 
+// A ball that turns on the floor with a gap of exactly 0: the last bit of a rotation says whether it touches.
+static const char touch[] =
+    "<mujoco><option timestep='.02'/><worldbody><geom name='floor' type='plane' size='4 4 4'/><body>"
+    "<geom name='ball' pos='0 0 .5' size='.5' contype='0'/><joint axis='1 0 0' type='slide'/><joint axis='0 0 "
+    "1'/></body>"
+    "</worldbody><actuator><motor joint='turn' ctrlrange='-1 1'/></actuator></mujoco>";
+
+// What rounding decides is counted and named, and differs where nothing is allowed.
+static void ties_are_named(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-check-XXXXXX", text[sizeof touch + 20];
+  enter_folder(folder);
+  const char *joint = strstr(touch, "<joint axis='0 0 1'/>");
+  snprintf(text, sizeof text, "%.*s<joint name='turn' axis='0 0 1'/>%s", (int)(joint - touch), touch,
+           joint + strlen("<joint axis='0 0 1'/>"));
+  write_file("touch.xml", text);
+  cJSON *root = report_of("touch.xml --steps 256", 0, "agrees");
+  const int ties = cJSON_GetObjectItem(root, "ties")->valueint;
+  assert_in_range(ties, 1, 64);
+  assert_non_null(strstr(cJSON_GetObjectItem(root, "tie")->valuestring, "geoms 'floor' and 'ball'"));
+  cJSON_Delete(root);
+  root = report_of("touch.xml --steps 256 --strict", 1, "differs");
+  assert_int_equal(cJSON_GetObjectItem(root, "ties")->valueint, 0);
+  assert_non_null(strstr(cJSON_GetObjectItem(root, "next")->valuestring, "contact is the first field that differs"));
+  cJSON_Delete(root);
+  unlink("touch.xml");
+  leave_folder(folder);
+}
+
+// Too many ties, or one field that differs beside them.
+static void ties_have_limits(void **state) {
+  (void)state;
+  CheckStepsReport r = {.ties = 16};
+  sn_compare_init(&r.compare);
+  r.compare.steps = 64;
+  assert_true(check_steps_agree(&r) && !check_steps_undecided(&r));
+  r.ties = 17;
+  assert_true(!check_steps_agree(&r) && check_steps_undecided(&r));
+  r.compare.field[SN_CMP_qacc].differs = true;
+  assert_true(!check_steps_agree(&r) && !check_steps_undecided(&r));
+  sn_compare_free(&r.compare);
+}
+
+static void elements_have_names(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o, sn_small_model(0));
+  static const struct {
+    SnCompared field;
+    int element;
+    const char *name;
+  } cases[] = {{SN_CMP_xpos, 5, "body 'upper'"},       {SN_CMP_geom_xmat, 10, "geom 'humerus'"},
+               {SN_CMP_qacc, 4, "joint 'wrist'"},      {SN_CMP_next_qpos, 6, "joint 'slider'"},
+               {SN_CMP_ten_length, 2, "tendon 'sum'"}, {SN_CMP_actuator_force, 2, "actuator 'servo'"},
+               {SN_CMP_next_act, 1, "actuator 'lag'"}, {SN_CMP_efc_force, 3, "row 3"},
+               {SN_CMP_M, 0, "joint 'shoulder'"},      {SN_CMP_contact, 0, ""},
+               {SN_CMP_site_xpos, 0, "site 'a0'"},     {SN_CMP_qacc, -1, ""}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char name[CHECK_NAME];
+    check_element_name(o.m, cases[i].field, cases[i].element, name);
+    assert_string_equal(name, cases[i].name);
+  }
+  sn_oracle_free(&o);
+}
+
+// Several files, a folder, every kind of file that MuJoCo loads; a report for others.
+static void files_and_folders(void **state) {
+  (void)state;
+  static char out[200000];
+  char folder[] = "/tmp/sinew-check-XXXXXX", text[1000] = "";
+  enter_folder(folder);
+  assert_int_equal(mkdir("models", 0700), 0);
+  write_file("models/small.xml", sn_small_model(2));
+  write_file("models/part.xml", "<mujocoinclude><geom size='1'/></mujocoinclude>");
+  write_file("models/notes.txt", "no model");
+  write_file("models/arm.urdf",
+             "<robot name='arm'><link name='a'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' "
+             "ixz='0' iyz='0'/></inertial></link><link name='b'><inertial><mass value='1'/><inertia ixx='1' iyy='1' "
+             "izz='1' ixy='0' ixz='0' iyz='0'/></inertial></link><joint name='j' type='continuous'><parent link='a'/>"
+             "<child link='b'/><axis xyz='0 1 0'/><origin xyz='0 0 1'/></joint></robot>");
+  mjModel *mj = mj_loadXML("models/small.xml", NULL, text, sizeof text);
+  if (!mj) fail_msg("%s", text);
+  mj_saveModel(mj, "models/small.mjb", NULL, 0);
+  mj_deleteModel(mj);
+  assert_int_equal(run(SN_CHECK " --steps 5 models 2>&1", out, sizeof out), 0);
+  assert_int_equal(count_of(out, ": agrees\n"), 3);
+  assert_int_equal(count_of(out, "notes"), 0);
+  assert_non_null(strstr(out, "4 files: 3 agree, 0 differ, 0 undecided, 0 unsupported, 1 that MuJoCo does not load\n"));
+  assert_int_equal(run(SN_CHECK " --steps 5 models/arm.urdf models/part.xml 2>&1", out, sizeof out), 3);
+  assert_int_equal(run(SN_CHECK " --steps 5 --json models/arm.urdf models/small.mjb", out, sizeof out), 0);
+  cJSON *list = cJSON_Parse(out);
+  assert_int_equal(cJSON_GetArraySize(list), 2);
+  cJSON_Delete(list);
+  assert_int_equal(run(SN_CHECK " --steps 5 models/small.xml --report report.json", out, sizeof out), 0);
+  assert_int_equal(run("cat report.json", out, sizeof out), 0);
+  cJSON *report = cJSON_Parse(out);
+  assert_string_equal(cJSON_GetObjectItem(report, "mujoco")->valuestring, mj_versionString());
+  assert_non_null(cJSON_GetObjectItem(report, "fields"));
+  cJSON_Delete(report);
+  assert_int_equal(run(SN_CHECK " models/small.xml --report no/report.json 2>&1", out, sizeof out), 3);
+  assert_non_null(strstr(out, "no/report.json: cannot be written"));
+  assert_int_equal(run(SN_CHECK " models --report report.json 2>&1", out, sizeof out), 3);
+  assert_int_equal(run("rm -r models report.json", out, sizeof out), 0);
+  leave_folder(folder);
+}
+
 static void the_report_is_as_documented(void **state) {
   (void)state;
   char folder[] = "/tmp/sinew-check-XXXXXX";
@@ -658,6 +757,10 @@ int main(void) {
       cmocka_unit_test(the_report_is_as_documented),
       cmocka_unit_test(a_run_that_diverges_is_reported),
       cmocka_unit_test(motions_have_limits),
+      cmocka_unit_test(ties_are_named),
+      cmocka_unit_test(ties_have_limits),
+      cmocka_unit_test(elements_have_names),
+      cmocka_unit_test(files_and_folders),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
