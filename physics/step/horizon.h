@@ -132,6 +132,15 @@ SnCode sn_horizon_vjp(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, 
 SnCode sn_horizon_backsolve(SnHorizon *h, const SnHorizonInput *in, const SnCfd *cfd, const SnHorizonBars *bars,
                             SnError *err);
 
+// Returns how many bytes the last run takes outside of it; 0: it is not done, was not kept, or took more than `keep`
+// steps.
+size_t sn_horizon_run_bytes(const SnHorizon *h);
+// Copies the last run to `to`, which has room for that and the alignment of numbers.
+void sn_horizon_save_run(const SnHorizon *h, void *to);
+// Makes such a copy the last run again. The world has the controls, mocap poses and contacts from distance that it ran
+// with; the settings are those of then. sn_horizon_vjp gives the same bits.
+void sn_horizon_load_run(SnHorizon *h, const void *from);
+
 // Returns the words for a status.
 const char *sn_horizon_status_text(SnHorizonStatus status);
 

@@ -92,3 +92,40 @@ bool sn_horizon_at_hand(SnHorizon *h, const SnHorizonInput *in, int k) {
   const int keep = h->settings.keep, base = h->settings.checkpoints > 0 ? k / keep * keep : 0;
   return base == h->scratch->base || replay(h, in, base);
 }
+
+// ---- runs outside ----
+
+// Numbers of such a copy: the time reached, steps; then two integers a step.
+static size_t copy_numbers(const SnHorizon *h, int steps) { return 2 + (size_t)steps * h->scratch->stride; }
+
+size_t sn_horizon_run_bytes(const SnHorizon *h) {
+  if (!h->scratch->done || h->accepted > h->settings.keep) return 0;
+  return copy_numbers(h, h->accepted) * sizeof(sn_real) + 2 * (size_t)h->accepted * sizeof(int);
+}
+
+void sn_horizon_save_run(const SnHorizon *h, void *to) {
+  const SnHorizonScratch *x = h->scratch;
+  const size_t steps = (size_t)h->accepted, numbers = copy_numbers(h, h->accepted);
+  sn_real *at = to;
+  int *flags = (int *)(void *)(at + numbers);
+  at[0] = h->reached;
+  at[1] = (sn_real)h->accepted;
+  memcpy(at + 2, x->record, (numbers - 2) * sizeof *at);
+  memcpy(flags, x->segment, steps * sizeof *flags);
+  memcpy(flags + steps, x->crossing, steps * sizeof *flags);
+}
+
+void sn_horizon_load_run(SnHorizon *h, const void *from) {
+  SnHorizonScratch *x = h->scratch;
+  const sn_real *at = from;
+  h->reached = at[0];
+  h->accepted = (int)at[1];
+  const size_t steps = (size_t)h->accepted, numbers = copy_numbers(h, h->accepted);
+  const int *flags = (const int *)(const void *)(at + numbers);
+  memcpy(x->record, at + 2, (numbers - 2) * sizeof *at);
+  memcpy(x->segment, flags, steps * sizeof *flags);
+  memcpy(x->crossing, flags + steps, steps * sizeof *flags);
+  memcpy(x->ctrl, h->world.ctrl, sizeof *x->ctrl * (size_t)h->model.nu);
+  x->base = 0;
+  x->done = true;
+}

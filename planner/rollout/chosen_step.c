@@ -70,7 +70,7 @@ bool sn_chosen_step(SnHorizon *h, SnWorld *w, sn_real duration, int most, int *t
   return true;
 }
 
-bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const SnRolloutVjpState *state) {
+bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const void *kept, const SnRolloutVjpState *state) {
   const SnModel *m = &h->model;
   const SnRollout *rollout = b->rollout;
   const sn_real duration = sn_rollout_seconds(m, rollout, t);
@@ -92,5 +92,9 @@ bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const SnRoll
                               .knot = state->ctrl_bar};
   SnError err;
   sn_rollout_set_state(m, &h->world, &h->lane, rollout, &from, &rollout->cfd);
-  return run(h, &duration, INT_MAX) && sn_horizon_vjp(h, &in, &b->cfd, &bars, &err) == SN_OK;
+  if (kept)
+    sn_horizon_load_run(h, kept);
+  else if (!run(h, &duration, INT_MAX))
+    return false;
+  return sn_horizon_vjp(h, &in, &b->cfd, &bars, &err) == SN_OK;
 }

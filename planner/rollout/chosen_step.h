@@ -3,7 +3,7 @@
 //
 // Controls are held between two states, so one integration over the horizon has a step that ends at each state anyway.
 // Each stretch is a run of its own here. It depends on the state, the controls and the acceleration there alone. So the
-// way back makes it again, to the same bits, and a rollout may pause at every state.
+// way back makes it again where it was not kept, to the same bits, and a rollout may pause at every state.
 #ifndef SINEW_PLANNER_ROLLOUT_CHOSEN_STEP_H_
 #define SINEW_PLANNER_ROLLOUT_CHOSEN_STEP_H_
 
@@ -23,8 +23,8 @@ SnHorizon *sn_chosen_create(const SnModel *m, const SnHorizonSettings *settings,
 // suffice or the motion diverges.
 bool sn_chosen_step(SnHorizon *h, SnWorld *w, sn_real duration, int most, int *tried);
 
-// Goes back over chosen step t of a rollout, from b->state_bar. Writes what comes of it into state_bar and ctrl_bar of
-// `state`. Returns false where it is not finite.
-bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const SnRolloutVjpState *state);
+// Goes back over chosen step t of a rollout, from b->state_bar. kept: its run (sn_horizon_save_run); NULL: it is made
+// again. Writes what comes of it into state_bar and ctrl_bar of `state`. Returns false where it is not finite.
+bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const void *kept, const SnRolloutVjpState *state);
 
 #endif

@@ -271,8 +271,11 @@ static bool go_back(SnGradientWork *g, SnGradientThread *thread, const SnGradien
                     int t) {
   if (g->settings.method == SN_GRADIENT_PRODUCTS)
     return sn_rollout_vjp_product(slot->m, g->cost, &thread->lane, &x->vjp, t, &slot->state);
-  const bool chosen = x->vjp.rollout->chosen && t < x->vjp.rollout->nstep;
-  if (chosen && !sn_chosen_step_vjp(sn_rollout_runner_chosen(thread->runner), &x->vjp, t, &slot->state)) return false;
+  if (x->vjp.rollout->chosen && t < x->vjp.rollout->nstep) {
+    SnHorizon *chosen = sn_rollout_runner_chosen(thread->runner);
+    const void *kept = x->store ? sn_world_store_run(x->store->worlds, t) : NULL;
+    if (!sn_chosen_step_vjp(chosen, &x->vjp, t, kept, &slot->state)) return false;
+  }
   thread->adjoint.host->model = x->out->model_bar;
   const SnRolloutVjpScratch at = {&slot->world, &thread->adjoint, thread->res};
   const bool finite = sn_rollout_vjp_sweep(slot->m, g->cost, &thread->lane, &x->vjp, t, at, &slot->state);

@@ -64,7 +64,9 @@ struct SnGradientWork {
   SnGradientProgress *item;
   SnGradientStore *store;  // (nstore)
   int nstore;
-  int *idle;  // slots that hold nothing, the one used last on top (nslot)
+  size_t keep;   // bytes for all of them
+  int max_step;  // longest rollout
+  int *idle;     // slots that hold nothing, the one used last on top (nslot)
   // the batch
   SnGradientSettings settings;
   int count;

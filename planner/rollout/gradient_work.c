@@ -3,6 +3,8 @@
 
 #include "planner/rollout/gradient_private.h"
 
+enum { STRETCH = 8 };  // chosen steps between two states that there is memory for, on average
+
 static void *aligned(size_t bytes) { return aligned_alloc(64, (bytes + 63) / 64 * 64); }
 
 // A zeroed array of n numbers; never NULL for want of length.
@@ -87,8 +89,17 @@ double sn_gradient_bytes(const SnModel *m, const SnCost *cost, int max_step, int
          (stores * size < (double)keep ? stores * size : (double)keep);
 }
 
-static bool create_stores(SnGradientWork *g, int max_step, size_t bytes) {
-  const size_t size = sn_world_store_size(g->m, max_step);
+static void free_stores(SnGradientWork *g) {
+  for (int i = 0; i < g->nstore; ++i) sn_world_store_free(g->store[i].worlds);
+  free(g->store);
+  g->store = NULL;
+  g->nstore = 0;
+}
+
+// Kept worlds, each with `more` bytes for its step.
+static bool create_stores(SnGradientWork *g, size_t more) {
+  const int max_step = g->max_step;
+  const size_t bytes = g->keep, size = sn_world_store_size(g->m, max_step) + more * (size_t)max_step;
   const size_t n = count_stores(size, bytes, g->capacity, g->nthread);
   if (n == 0) return true;
   g->store = calloc(n + 1, sizeof *g->store);
@@ -113,6 +124,8 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
     g->nthread = sn_pool_size(pool);
     g->nslot = count_slots(g->nthread);
     g->capacity = count;
+    g->keep = keep;
+    g->max_step = max_step;
     g->thread = calloc((size_t)g->nthread, sizeof *g->thread);
     g->slot = calloc((size_t)g->nslot, sizeof *g->slot);
     g->item = calloc((size_t)count + 1, sizeof *g->item);
@@ -122,7 +135,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
   for (int i = 0; ok && i < g->nthread; ++i) ok = create_thread(&g->thread[i], m, cost, err);
   for (int i = 0; ok && i < g->nslot; ++i) ok = create_slot(&g->slot[i], m, cost);
   for (int i = 0; ok && i < count; ++i) ok = create_item(&g->item[i], m, cost, max_step);
-  if (ok) ok = create_stores(g, max_step, keep);
+  if (ok) ok = create_stores(g, 0);
   if (ok) return g;
   sn_gradient_free(g);
   sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
@@ -133,7 +146,9 @@ SnCode sn_gradient_choose(SnGradientWork *g, const SnHorizonSettings *settings, 
   SnCode code = SN_OK;
   for (int i = 0; i < g->nthread && code == SN_OK; ++i)
     code = sn_rollout_runner_choose(g->thread[i].runner, settings, true, err);
-  return code;
+  free_stores(g);
+  if (code != SN_OK || create_stores(g, STRETCH * sn_horizon_step_bytes(g->m, settings->method))) return code;
+  return sn_fail(err, SN_ERR_MEMORY, "gradient: out of memory");
 }
 
 static void free_item(SnGradientProgress *x) {
@@ -174,8 +189,7 @@ void sn_gradient_free(SnGradientWork *g) {
     free(g->slot[i].state.target_bar);
   }
   for (int i = 0; g->item && i < g->capacity; ++i) free_item(&g->item[i]);
-  for (int i = 0; i < g->nstore; ++i) sn_world_store_free(g->store[i].worlds);
-  free(g->store);
+  free_stores(g);
   free(g->thread);
   free(g->slot);
   free(g->item);

@@ -213,7 +213,9 @@ static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorld
     if (timed && clock->now(clock->context) >= until) return SN_ROLLOUT_UNDER_WAY;
     const int t = rollout->t;
     const SnRolloutStatus status = step(r, rollout);
-    if (worlds && status != SN_ROLLOUT_DIVERGED) sn_world_store_keep(worlds, r->m, &r->lane, &r->world, t);
+    if (!worlds || status == SN_ROLLOUT_DIVERGED) continue;
+    sn_world_store_keep(worlds, r->m, &r->lane, &r->world, t);
+    if (r->chosen && t < rollout->nstep) sn_world_store_keep_run(worlds, r->chosen, t);
   }
   return (SnRolloutStatus)rollout->status;
 }

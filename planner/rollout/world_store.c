@@ -14,6 +14,7 @@ enum { PARTS = SN_KEPT_SOLUTION + 1, LINE = 64 };
 typedef struct KeptWorld {
   unsigned char *part[PARTS];  // the first NULL: not kept
   size_t bytes;                // of all its parts, which lie one behind the other
+  unsigned char *run;          // the chosen step from there; NULL: not kept
 } KeptWorld;
 
 struct SnWorldStore {
@@ -70,6 +71,16 @@ void sn_world_store_keep(SnWorldStore *s, const SnModel *m, SnLane *lane, SnWorl
     at += bytes[k];
   }
 }
+
+void sn_world_store_keep_run(SnWorldStore *s, const SnHorizon *h, int t) {
+  const size_t bytes = (sn_horizon_run_bytes(h) + LINE - 1) / LINE * LINE;
+  if (bytes == 0 || bytes > s->bytes - s->used) return;
+  s->world[t].run = s->memory + s->used;
+  s->used += bytes;
+  sn_horizon_save_run(h, s->world[t].run);
+}
+
+const void *sn_world_store_run(const SnWorldStore *s, int t) { return s->world[t].run; }
 
 bool sn_world_store_whole(const SnWorldStore *s, int t) { return s->world[t].part[SN_KEPT_SOLUTION] != NULL; }
 

@@ -1,8 +1,9 @@
-// Worlds of the states of one rollout, kept for the way back (physics/world/kept.h). A rollout writes them as it goes;
-// what does not fit is made again from the state. The bits are the same.
+// Worlds of the states of one rollout, kept for the way back (physics/world/kept.h), and its chosen steps. A rollout
+// writes them as it goes; what does not fit is made again from the state. The bits are the same.
 #ifndef SINEW_PLANNER_ROLLOUT_WORLD_STORE_H_
 #define SINEW_PLANNER_ROLLOUT_WORLD_STORE_H_
 
+#include "physics/step/horizon.h"
 #include "planner/rollout/rollout_vjp.h"
 
 typedef struct SnWorldStore SnWorldStore;
@@ -18,6 +19,10 @@ void sn_world_store_clear(SnWorldStore *s, bool contacts_made_anew);
 // Keeps the world of state t, whose stages have run, and finishes its solution, unless there is no room left. The step
 // itself may have been taken; of the world sn_solve_again's fields are changed.
 void sn_world_store_keep(SnWorldStore *s, const SnModel *m, SnLane *lane, SnWorld *w, int t);
+// Keeps the chosen step from state t, the last run of h, unless there is no room left.
+void sn_world_store_keep_run(SnWorldStore *s, const SnHorizon *h, int t);
+// Returns that run, for sn_horizon_load_run; NULL: it is not kept.
+const void *sn_world_store_run(const SnWorldStore *s, int t);
 // Returns whether sn_world_store_view of state t computes nothing, unless contacts are from distance.
 bool sn_world_store_whole(const SnWorldStore *s, int t);
 

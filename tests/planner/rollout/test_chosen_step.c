@@ -192,6 +192,27 @@ static void contacts_from_distance(void **state) {
   close_fixture(&x);
 }
 
+// A way back that has the runs of all steps at hand has the bits of one that makes them again.
+static void kept_runs_have_the_same_bits(void **state) {
+  (void)state;
+  static Fixture x;
+  SnError err = {0};
+  sn_real first[STEPS * NU];
+  open_fixture(&x, 1e-4, "15x2,5x4");
+  run(&x, NULL, NULL, NULL);
+  memcpy(first, x.ctrl_bar, sizeof first);
+  SnGradientWork *g = sn_gradient_create(x.o.m, x.cost, STEPS, 1, 0, x.pool, &err);
+  if (!g || sn_gradient_choose(g, &x.settings, &err) != SN_OK) fail_msg("%s", err.text);
+  const SnClock clock = sn_clock_monotonic();
+  SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = &x.item, .count = 1};
+  memset(x.ctrl_bar, 0, sizeof x.ctrl_bar);
+  x.item.status = SN_GRADIENT_PENDING;
+  assert_true(sn_gradient_run(g, &batch, &clock, INFINITY));
+  assert_memory_equal(first, x.ctrl_bar, sizeof first);
+  sn_gradient_free(g);
+  close_fixture(&x);
+}
+
 // Moves velocities and controls by eps times a direction that `k` numbers; returns what it weighs of the gradient.
 static double move(Fixture *x, int k, double eps) {
   const int nv = x->o.m->nv;
@@ -262,6 +283,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(they_are_one_integration),
       cmocka_unit_test(contacts_from_distance),
+      cmocka_unit_test(kept_runs_have_the_same_bits),
       cmocka_unit_test(gradients_of_costs),
       cmocka_unit_test(steps_are_limited),
   };
