@@ -95,7 +95,7 @@ static void look_at_parent(Loop *loop) {
 static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
-  sn_close_expired(d);
+  sn_close_expired(d, loop->wire);
   look_at_device(loop);
   look_at_parent(loop);
   if (now - loop->published >= d->config.telemetry_period) {

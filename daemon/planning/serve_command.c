@@ -32,7 +32,7 @@ static void replace_planner(SnScheduler *s, SnSession *session, SnJob *job, uint
 static SnCode restore(SnScheduler *s, SnSession *session, SnJob *job, SnError *err) {
   const Sinew__V1__Snapshot *from = job->request->reset->snapshot;
   SnSessionSettings own = session->settings;
-  SnCode code = sn_read_session_settings(from->session, job->planner, &own, err);
+  SnCode code = sn_read_session_settings(from->session, job->planner, s->config->lease_seconds, &own, err);
   SnVersion *version = code == SN_OK ? sn_version_capture(job->planner, &own) : NULL;
   if (!version) {
     sn_planner_free(job->planner);
@@ -60,7 +60,8 @@ static SnCode set_config(const SnScheduler *s, SnSession *session, const Sinew__
   SnSettings settings = *sn_planner_settings(session->planner);
   SnSessionSettings own = session->settings;
   SnCode code = sn_read_settings(in->planner, s->config, &settings, err);
-  if (code == SN_OK) code = sn_read_session_settings(in->settings, session->planner, &own, err);
+  if (code == SN_OK)
+    code = sn_read_session_settings(in->settings, session->planner, s->config->lease_seconds, &own, err);
   if (code == SN_OK) code = sn_check_terms(session->planner, in->terms, in->n_terms, err);
   if (code == SN_OK) code = sn_planner_configure(session->planner, &settings, err);
   *changed = code == SN_OK;

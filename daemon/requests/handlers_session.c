@@ -15,10 +15,22 @@
 static SnSession *find_session(SnDaemon *d, const SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
   if (session && !sn_may_use(job->route.peer, session)) session = NULL;
-  if (session)
-    session->heard = fmax(session->heard, sn_clock_now());
-  else
-    sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; it was closed, or its lease ran out", (unsigned long long)id);
+  const double now = sn_clock_now();
+  if (session) {
+    session->heard = fmax(session->heard, now);
+    if (session->left > 0) session->left = now;
+    return session;
+  }
+  sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; it was closed, or its lease ran out", (unsigned long long)id);
+  return NULL;
+}
+
+// The session of a request that controllers make: the connection that it came by is its client's.
+static SnSession *find_own(SnDaemon *d, const SnJob *job, uint64_t id, SnError *err) {
+  SnSession *session = find_session(d, job, id, err);
+  if (!session) return NULL;
+  session->client = job->route.link;
+  session->left = 0;
   return session;
 }
 
@@ -55,17 +67,10 @@ static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls 
   return check_size("applied.ctrl", applied->n_ctrl, applied->n_time * (size_t)session->nu, false, err);
 }
 
-static SnCode refuse_open(const SnDaemon *d, const SnPeer *peer, SnError *err) {
-  if (peer->quota.sessions < d->config.sessions && peer->sessions >= peer->quota.sessions)
-    return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
-  return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", d->config.sessions);
-}
-
 SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
-  SnPeer *peer = job->route.peer;
-  if (!sn_sessions_reserve(&d->sessions, peer)) return refuse_open(d, peer, err);
-  if (sn_loader_push(d, job)) return SN_OK;
-  sn_sessions_unreserve(&d->sessions, peer);
+  const SnCode code = sn_sessions_reserve(&d->sessions, &job->route, d->config.client_sessions, err);
+  if (code != SN_OK || sn_loader_push(d, job)) return code;
+  sn_sessions_unreserve(&d->sessions, &job->route);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 
@@ -89,7 +94,7 @@ SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__PlanRequest *in = job->request->plan;
-  SnSession *session = find_session(d, job, in->session, err);
+  SnSession *session = find_own(d, job, in->session, err);
   if (!session) return err->code;
   SnCode code = check_state(session, in->state, err);
   if (code == SN_OK) code = check_applied(session, in->applied, err);
@@ -105,7 +110,7 @@ SnCode sn_handle_plan(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_state(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__StreamState *in = job->request->stream_state;
-  SnSession *session = find_session(d, job, in->session, err);
+  SnSession *session = find_own(d, job, in->session, err);
   if (!session) return err->code;
   SnCode code = check_state(session, in->state, err);
   if (code == SN_OK) code = check_applied(session, in->applied, err);
@@ -124,7 +129,7 @@ static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
 
 SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__EvaluateRequest *in = job->request->evaluate;
-  SnSession *session = find_session(d, job, in->session, err);
+  SnSession *session = find_own(d, job, in->session, err);
   if (!session) return err->code;
   size_t nu = (size_t)session->nu, most = (size_t)d->config.horizon;
   SnCode code = check_state(session, in->state, err);
@@ -168,20 +173,23 @@ static uint64_t session_of(const Sinew__V1__Request *r) {
 // Reset; get, set and revert configuration; begin and end of continuous mode; snapshots.
 SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__Request *r = job->request;
-  job->session = find_session(d, job, session_of(r), err);
+  const bool own = r->body_case == SINEW__V1__REQUEST__BODY_RESET || r->body_case == SINEW__V1__REQUEST__BODY_STREAM;
+  job->session = own ? find_own(d, job, session_of(r), err) : find_session(d, job, session_of(r), err);
   if (!job->session) return err->code;
   bool anew = r->body_case == SINEW__V1__REQUEST__BODY_RESET && (r->reset->has_seed_case || r->reset->snapshot);
   return anew ? reset_by_loader(d, job, err) : command(d, job, err);
 }
 
-void sn_close_expired(SnDaemon *d) {
+void sn_close_expired(SnDaemon *d, const SnWire *wire) {
   double now = sn_clock_now();
   for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
     SnSession *session = sn_sessions_at(&d->sessions, i);
-    double idle = now - session->heard;
-    if (idle <= atomic_load(&session->lease)) continue;
-    sn_log_event(&d->log, SN_LOG_WARNING, "lease-expired: session %llu, no request for %.1f s",
-                 (unsigned long long)session->id, idle);
+    if (session->left == 0 && !sn_wire_connected(wire, session->client)) session->left = now;
+    const double lease = atomic_load(&session->lease), since = session->left > 0 ? session->left : session->heard;
+    const double idle = now - since;
+    if (idle <= (session->left > 0 ? fmin(lease, d->config.orphan_seconds) : lease)) continue;
+    sn_log_event(&d->log, SN_LOG_WARNING, "lease-expired: session %llu, no request for %.1f s%s",
+                 (unsigned long long)session->id, idle, session->left > 0 ? ", and its client is gone" : "");
     close_session(d, session);
   }
 }

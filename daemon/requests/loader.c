@@ -1,6 +1,7 @@
 #include "daemon/requests/loader_private.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void fail(SnDaemon *d, const SnJob *job, const SnError *err) {
   const Sinew__V1__Request *r = job->request;
   if (r->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
     sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", r->open->task, err->text);
-    sn_sessions_unreserve(&d->sessions, job->route.peer);
+    sn_sessions_unreserve(&d->sessions, &job->route);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_LOAD_MODEL) {
     sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->load_model->model, err->text);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL) {
@@ -183,12 +184,15 @@ static SnCode make_checksum(SnSession *session, SnError *err) {
 }
 
 // What belongs to the session alone, and where a snapshot goes on.
-static SnCode settle_session(SnSession *session, const Sinew__V1__OpenRequest *in, SnError *err) {
+static SnCode settle_session(const SnDaemon *d, SnSession *session, const Sinew__V1__OpenRequest *in, SnError *err) {
   const Sinew__V1__Snapshot *from = in ? in->snapshot : NULL;
   SnCode code = in ? make_checksum(session, err) : SN_OK;
-  if (code == SN_OK && from) code = sn_read_session_settings(from->session, session->planner, &session->settings, err);
+  if (code == SN_OK && from)
+    code = sn_read_session_settings(from->session, session->planner, d->config.lease_seconds, &session->settings, err);
   if (code == SN_OK && from) code = sn_restore_snapshot(from, session->checksum, session->planner, err);
-  return code == SN_OK && in ? sn_read_session_settings(in->session, session->planner, &session->settings, err) : code;
+  return code == SN_OK && in
+             ? sn_read_session_settings(in->session, session->planner, d->config.lease_seconds, &session->settings, err)
+             : code;
 }
 
 // The model of a task. Where there is none the error names the place in the task's file.
@@ -215,6 +219,7 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
   sn_metrics_init(&session->metrics);
   session->id = random_id(&d->sessions);
   session->settings = sn_default_session_settings();
+  session->settings.lease = fmin(session->settings.lease, d->config.lease_seconds);
   session->last_evaluation = &session->evaluations;
   session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
@@ -232,7 +237,7 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
     if (read_settings(d, in, &def.settings, err) == SN_OK) session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
   }
-  if (!session->planner || settle_session(session, in, err) != SN_OK) {
+  if (!session->planner || settle_session(d, session, in, err) != SN_OK) {
     sn_session_free(session, &d->models);
     return NULL;
   }
@@ -297,6 +302,7 @@ static bool open_session(SnDaemon *d, SnJob *job) {
   sn_scratch_free(&scratch);
   session->heard = sn_clock_now();
   session->owner = job->route.peer;
+  session->client = job->route.link;
   sn_scheduler_add(&d->scheduler, session);
   sn_sessions_add(&d->sessions, session);
   sn_outbox_send(&d->outbox, packed);
@@ -364,7 +370,7 @@ static bool carry_out(SnDaemon *d, SnJob *job) {
 }
 
 static void refuse(SnDaemon *d, SnJob *job) {
-  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, job->route.peer);
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, &job->route);
   if (job->session) sn_scheduler_release(&d->scheduler, job->session);
   sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
   sn_job_free(job);

@@ -7,6 +7,7 @@
 #include "daemon/planning/planning.h"
 #include "daemon/session/pack.h"
 #include "daemon/wire/records.h"
+#include "daemon/wire/wire.h"
 #include "planner/base/budget.h"
 #include "proto/validate.h"
 
@@ -65,8 +66,9 @@ void sn_handle_frame(SnDaemon *daemon, const SnRoute *route, const void *bytes, 
 // that are none of theirs are 0. Returns NULL when out of memory. The event loop calls it.
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, SnSession *session, const SnPeer *peer);
 
-// Closes the sessions whose lease has run out. The event loop calls it.
-void sn_close_expired(SnDaemon *daemon);
+// Closes the sessions whose lease has run out, and those whose client's connection has ended for too long. The event
+// loop calls it.
+void sn_close_expired(SnDaemon *daemon, const SnWire *wire);
 
 // Closes the sessions of keys that may have none any more. The event loop calls it.
 void sn_close_revoked(SnDaemon *daemon);

@@ -51,9 +51,10 @@ Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSetting
 // Reads the fields that are present into settings. err names what is wrong. Accepts a message of NULL.
 SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfig *limits, SnSettings *settings,
                         SnError *err);
-// Reads settings of a session on that planner; on an error nothing is changed. Accepts a message of NULL.
+// Reads settings of a session on that planner, whose lease may be `longest_lease` [s]; on an error nothing is changed.
+// Accepts a message of NULL.
 SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
-                                SnSessionSettings *settings, SnError *err);
+                                double longest_lease, SnSessionSettings *settings, SnError *err);
 
 // Packs settings of a session, and the weights and targets of a version, all fields present.
 Sinew__V1__SessionSettings *sn_pack_session_settings(SnScratch *scratch, const SnSessionSettings *settings);

@@ -68,12 +68,15 @@ SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfi
 }
 
 SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
-                                SnSessionSettings *settings, SnError *err) {
+                                double longest_lease, SnSessionSettings *settings, SnError *err) {
   double longest = sn_planner_length(planner);
   if (!message) return SN_OK;
   if (message->has_latency_case && message->latency > longest)
     return sn_fail(err, SN_ERR_ARGUMENT, "latency is %g s; it must be at most the length of a plan, %g s",
                    message->latency, longest);
+  if (message->has_lease_case && message->lease > longest_lease)
+    return sn_fail(err, SN_ERR_ARGUMENT, "lease is %g s; it must be at most %g s (lease_seconds of sinewd)",
+                   message->lease, longest_lease);
   if (message->has_latency_case) settings->latency = message->latency;
   if (message->has_lease_case) settings->lease = message->lease;
   if (message->has_time_to_live_case) settings->time_to_live = message->time_to_live;

@@ -30,36 +30,62 @@ void sn_session_free(SnSession *session, SnModels *models) {
 }
 
 bool sn_sessions_init(SnSessions *sessions, int capacity) {
-  *sessions = (SnSessions){.capacity = capacity, .item = calloc((size_t)capacity, sizeof(SnSession *))};
-  return sessions->item && pthread_mutex_init(&sessions->mutex, NULL) == 0;
+  *sessions = (SnSessions){.capacity = capacity,
+                           .item = calloc((size_t)capacity, sizeof(SnSession *)),
+                           .opener = calloc((size_t)capacity, sizeof *sessions->opener)};
+  return sessions->item && sessions->opener && pthread_mutex_init(&sessions->mutex, NULL) == 0;
 }
 
 void sn_sessions_free(SnSessions *sessions) {
-  if (!sessions->item) return;
-  pthread_mutex_destroy(&sessions->mutex);
+  if (sessions->item && sessions->opener) pthread_mutex_destroy(&sessions->mutex);
   free(sessions->item);
+  free(sessions->opener);
   *sessions = (SnSessions){0};
 }
 
-bool sn_sessions_reserve(SnSessions *sessions, SnPeer *peer) {
-  pthread_mutex_lock(&sessions->mutex);
-  bool ok = sessions->count + sessions->reserved < sessions->capacity && peer->sessions < peer->quota.sessions;
-  sessions->reserved += ok;
-  peer->sessions += ok;
-  pthread_mutex_unlock(&sessions->mutex);
-  return ok;
+// Places that a connection has, open or reserved. With the mutex.
+static int count_of(const SnSessions *sessions, uint64_t client) {
+  int n = 0;
+  for (int i = 0; i < sessions->count; i++) n += sessions->item[i]->client.number == client;
+  for (int i = 0; i < sessions->reserved; i++) n += sessions->opener[i] == client;
+  return n;
 }
 
-void sn_sessions_unreserve(SnSessions *sessions, SnPeer *peer) {
+SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most, SnError *err) {
+  SnPeer *peer = route->peer;
   pthread_mutex_lock(&sessions->mutex);
-  sessions->reserved--;
-  peer->sessions--;
+  const bool free = sessions->count + sessions->reserved < sessions->capacity;
+  const bool allowed = peer->sessions < peer->quota.sessions;
+  const bool fits = count_of(sessions, route->link.number) < most;
+  if (free && allowed && fits) {
+    sessions->opener[sessions->reserved++] = route->link.number;
+    ++peer->sessions;
+  }
+  pthread_mutex_unlock(&sessions->mutex);
+  if (!free) return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", sessions->capacity);
+  if (!allowed)
+    return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
+  if (fits) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "%d sessions of this connection are open; more are not allowed for one", most);
+}
+
+// With the mutex.
+static void drop_reservation(SnSessions *sessions, uint64_t client) {
+  int i = 0;
+  while (i < sessions->reserved - 1 && sessions->opener[i] != client) i++;
+  sessions->opener[i] = sessions->opener[--sessions->reserved];
+}
+
+void sn_sessions_unreserve(SnSessions *sessions, const SnRoute *route) {
+  pthread_mutex_lock(&sessions->mutex);
+  drop_reservation(sessions, route->link.number);
+  route->peer->sessions--;
   pthread_mutex_unlock(&sessions->mutex);
 }
 
 void sn_sessions_add(SnSessions *sessions, SnSession *session) {
   pthread_mutex_lock(&sessions->mutex);
-  sessions->reserved--;
+  drop_reservation(sessions, session->client.number);
   sessions->item[sessions->count++] = session;
   pthread_mutex_unlock(&sessions->mutex);
 }

@@ -142,7 +142,9 @@ struct SnSession {
   _Atomic double lease;  // [s]
 
   // The event loop's.
-  double heard;  // when the latest request came, or, if later, when its answer is due
+  double heard;   // when the latest request came, or, if later, when its answer is due
+  SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
+  double left;    // when that was seen to have ended, on sn_clock_now(); 0: it has not
 
   // The planner thread's.
   SnPlanner *planner;
@@ -175,16 +177,18 @@ void sn_session_free(SnSession *session, SnModels *models);
 typedef struct SnSessions {
   pthread_mutex_t mutex;
   SnSession **item;  // (capacity), the first `count` are open
+  uint64_t *opener;  // (capacity) numbers of the connections that places are reserved for
   int count, reserved, capacity;
 } SnSessions;
 
 bool sn_sessions_init(SnSessions *sessions, int capacity);
 void sn_sessions_free(SnSessions *sessions);
 
-// Reserves a place for a peer before the work of opening begins; false when all are taken, or all that the peer may
-// have. Each place is then either given back by sn_sessions_unreserve or filled by sn_sessions_add.
-bool sn_sessions_reserve(SnSessions *sessions, SnPeer *peer);
-void sn_sessions_unreserve(SnSessions *sessions, SnPeer *peer);
+// Reserves a place for a client before the work of opening begins; `most` are allowed for each connection, and its key
+// has a quota. Returns SN_ERR_LIMIT when all are taken; err says whose. Each place is then either given back by
+// sn_sessions_unreserve or filled by sn_sessions_add. The event loop alone reserves.
+SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most, SnError *err);
+void sn_sessions_unreserve(SnSessions *sessions, const SnRoute *route);
 void sn_sessions_add(SnSessions *sessions, SnSession *session);
 
 // Returns the session with an id, or NULL.

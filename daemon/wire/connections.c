@@ -26,7 +26,7 @@ void sn_connections_open(SnConnections *c, const void *listener, int fd, double 
     c->at = at;
     c->size = size;
   }
-  c->at[fd] = (SnConnection){.listener = listener, .since = now, .spoke = silent};
+  c->at[fd] = (SnConnection){.listener = listener, .number = ++c->latest, .since = now, .heard = now, .spoke = silent};
 }
 
 void sn_connections_close(SnConnections *c, int fd, double now) {
@@ -44,9 +44,10 @@ void sn_connections_forget(SnConnections *c, const void *listener) {
 
 bool sn_connections_knows(const SnConnections *c, int fd) { return fd >= 0 && fd < c->size && c->at[fd].listener; }
 
-bool sn_connections_spoke(SnConnections *c, int fd, bool named) {
+bool sn_connections_spoke(SnConnections *c, int fd, bool named, double now) {
   SnConnection *one = find(c, fd);
   if (!one) return true;
+  one->heard = now;
   one->spoke = true;
   one->named = named;
   return !one->cut;
@@ -58,6 +59,20 @@ bool sn_connections_cut(SnConnections *c, int fd) {
   one->cut = true;
   shutdown(fd, SHUT_RDWR);
   return true;
+}
+
+uint64_t sn_connections_number(const SnConnections *c, int fd) {
+  return sn_connections_knows(c, fd) ? c->at[fd].number : 0;
+}
+
+bool sn_connections_cut_idlest(SnConnections *c, const void *listener, double before) {
+  int idlest = -1;
+  for (int fd = 0; fd < c->size; fd++) {
+    const SnConnection *one = &c->at[fd];
+    if (one->listener != listener || one->cut || one->heard > before) continue;
+    if (idlest < 0 || one->heard < c->at[idlest].heard) idlest = fd;
+  }
+  return idlest >= 0 && sn_connections_cut(c, idlest);
 }
 
 int sn_connections_cut_unheard(SnConnections *c, double now) {

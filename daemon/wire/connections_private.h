@@ -4,10 +4,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct SnConnection {
   const void *listener;  // the monitor that told of it; NULL: none is open under this number
+  uint64_t number;       // counts connections, from 1
   double since;          // when it was accepted, on sn_clock_now()
+  double heard;          // when a request of it was last read, or it was accepted
   bool spoke;            // a request of it has been read, or none is expected
   bool named;            // the client has given itself a name
   bool cut;              // it is being ended
@@ -16,7 +19,8 @@ typedef struct SnConnection {
 typedef struct SnConnections {
   SnConnection *at;  // (size), by file descriptor
   int size;
-  double left;  // when the latest one ended that had, or may have had, given itself a name
+  uint64_t latest;  // number of the latest one
+  double left;      // when the latest one ended that had, or may have had, given itself a name
 } SnConnections;
 
 void sn_connections_free(SnConnections *connections);
@@ -33,9 +37,16 @@ void sn_connections_forget(SnConnections *connections, const void *listener);
 // Returns whether a connection is open, as far as the monitors have told.
 bool sn_connections_knows(const SnConnections *connections, int fd);
 
-// Notes that a request of a connection has been read. Returns false if it has been cut: what it still says is to be
-// dropped. One that is not known has ended since it spoke, provided that the monitors have been heard.
-bool sn_connections_spoke(SnConnections *connections, int fd, bool named);
+// Notes that a request of a connection has been read at `now`. Returns false if it has been cut: what it still says is
+// to be dropped. One that is not known has ended since it spoke, provided that the monitors have been heard.
+bool sn_connections_spoke(SnConnections *connections, int fd, bool named, double now);
+
+// Returns the number of the connection that is open under a file descriptor; 0: none is.
+uint64_t sn_connections_number(const SnConnections *connections, int fd);
+
+// Ends the connection of a listener that has been silent for longest, if that is since `before` or longer. Returns
+// whether there was one.
+bool sn_connections_cut_idlest(SnConnections *connections, const void *listener, double before);
 
 // Ends a connection; the other side sees the end of the stream. Returns false if it has ended already.
 bool sn_connections_cut(SnConnections *connections, int fd);

@@ -75,6 +75,7 @@ bool sn_inbox_push(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *fram
   r->next = NULL;
   r->arrived = route->arrived;
   r->peer = route->peer;
+  r->link = route->link;
   r->several = several;
   r->size = route->size;
   memcpy(r->identity, route->identity, route->size);

@@ -14,6 +14,7 @@ typedef struct SnRequest {
   struct SnRequest *next;
   double arrived;   // on sn_clock_now()
   SnPeer *peer;     // who sent it
+  SnLink link;      // connection that it came by
   bool several;     // it came with more frames, which were dropped
   zmq_msg_t frame;  // empty where there were several
   uint8_t size;

@@ -9,10 +9,17 @@
 #include "daemon/access/access.h"
 #include "proto/sinew.pb-c.h"
 
+// Names a connection: its file descriptor, and its number, which no other one has had. Zeros are none.
+typedef struct SnLink {
+  int fd;
+  uint64_t number;
+} SnLink;
+
 // Tells where a reply goes: the routing id of the client and the id of its request; and who asks.
 typedef struct SnRoute {
   SnPeer *peer;  // whoever sent the request; there until the daemon ends
   uint64_t id;
+  SnLink link;     // connection that the request came by
   double arrived;  // when the request was read, on sn_clock_now()
   uint8_t size;
   uint8_t identity[255];

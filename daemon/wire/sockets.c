@@ -215,7 +215,11 @@ static void report_refused(SnSockets *s, SnListener *listener) {
   if (listener->refused)
     sn_log_event(s->log, SN_LOG_WARNING, "refused: %d connections for %s; at most %d are allowed", listener->refused,
                  listener->name, s->config->connections);
-  listener->refused = 0;
+  if (listener->evicted)
+    sn_log_event(s->log, SN_LOG_WARNING,
+                 "evicted: %d connections for %s that were idle for %g s; at most %d are allowed", listener->evicted,
+                 listener->name, s->config->idle_seconds, s->config->connections);
+  listener->refused = listener->evicted = 0;
 }
 
 // Opens again what is published; where that goes on to fail the daemon serves without.
@@ -316,6 +320,10 @@ void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
     if (event != ZMQ_EVENT_ACCEPTED) continue;
     sn_connections_open(&s->connections, listener, fd, sn_clock_now(), listener != &s->router);
     if (++listener->connections <= s->config->connections) continue;
+    if (sn_connections_cut_idlest(&s->connections, listener, sn_clock_now() - s->config->idle_seconds)) {
+      listener->evicted++;
+      continue;
+    }
     // The socket library has no way to refuse a connection; one that ends at once comes to the same.
     listener->refused++;
     sn_connections_cut(&s->connections, fd);

@@ -15,6 +15,7 @@ typedef struct SnListener {
   void *socket, *monitor;  // NULL while it is closed
   int connections;
   int refused;   // connections beyond the limit, since the last line of the log
+  int evicted;   // idle ones that gave way to such, since then
   double opens;  // when it listens again, on sn_clock_now(); 0: it does, or there is none
 } SnListener;
 

@@ -100,6 +100,7 @@ static bool read_request(SnWire *wire, int *refused) {
     const bool several = drop_rest(router, &frame);
     // It may have been accepted since the monitor was last read.
     if (!sn_connections_knows(connections, fd)) sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
+    route.link = (SnLink){fd, sn_connections_number(connections, fd)};
     if (nobody) {
       ++*refused;
       if (sn_connections_cut(connections, fd))
@@ -110,7 +111,7 @@ static bool read_request(SnWire *wire, int *refused) {
       // The key has been taken off the list since it was let in.
       ++*refused;
       sn_connections_cut(connections, fd);
-    } else if (sn_connections_spoke(connections, fd, is_name(&route)) &&
+    } else if (sn_connections_spoke(connections, fd, is_name(&route), route.arrived) &&
                !sn_inbox_push(&wire->inbox, fd, &route, &frame, several)) {
       if (sn_connections_cut(connections, fd))
         sn_log_event(wire->log, SN_LOG_WARNING, "refused: a connection with more than %d requests or %zu bytes waiting",
@@ -130,13 +131,17 @@ int sn_wire_read(SnWire *wire) {
 bool sn_wire_next(SnWire *wire, SnWireRequest *request) {
   SnRequest *r = sn_inbox_pop(&wire->inbox);
   if (!r) return false;
-  *request = (SnWireRequest){.route = {.peer = r->peer, .arrived = r->arrived, .size = r->size},
+  *request = (SnWireRequest){.route = {.arrived = r->arrived, .peer = r->peer, .link = r->link, .size = r->size},
                              .several = r->several,
                              .bytes = zmq_msg_data(&r->frame),
                              .size = zmq_msg_size(&r->frame),
                              .held = r};
   memcpy(request->route.identity, r->identity, r->size);
   return true;
+}
+
+bool sn_wire_connected(const SnWire *wire, SnLink link) {
+  return link.number > 0 && sn_connections_number(&wire->sockets.connections, link.fd) == link.number;
 }
 
 void sn_wire_done(SnWireRequest *request) {

@@ -46,6 +46,8 @@ int sn_wire_read(SnWire *wire);
 
 // Takes the request whose turn it is: connections take turns. Returns false when none waits.
 bool sn_wire_next(SnWire *wire, SnWireRequest *request);
+// Returns whether a connection is still there.
+bool sn_wire_connected(const SnWire *wire, SnLink link);
 // Frees what sn_wire_next gave.
 void sn_wire_done(SnWireRequest *request);
 

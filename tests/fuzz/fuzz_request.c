@@ -37,7 +37,7 @@ static void make_session(SnSession *session, SnTask *task) {
 static void drain(SnDaemon *d, SnSession *session) {
   for (SnJob *job; (job = sn_queue_pop(&d->scheduler.commands, 0));) sn_job_free(job);
   for (SnJob *job; (job = sn_queue_pop(&d->loader.jobs, 0));) {
-    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, job->route.peer);
+    if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, &job->route);
     if (job->session) atomic_fetch_sub(&job->session->holds, 1);
     sn_job_free(job);
   }
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (!d) d = make_daemon();
   SnPeer *peer = route.peer = &d->access.local;
   if (size > MESSAGE_BYTES) return 0;
-  if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions, peer)) {
+  if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions, &route, 1, NULL) == SN_OK) {
     make_session(&session, &task);
     session.owner = peer;
     sn_sessions_add(&d->sessions, &session);
