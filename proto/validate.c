@@ -309,6 +309,37 @@ uint64_t sn_request_id(const void *bytes, size_t n) {
   return 0;
 }
 
+static uint64_t read_varint(const unsigned char **p, const unsigned char *end) {
+  uint64_t x = 0;
+  for (unsigned shift = 0; *p < end; shift += 7) {
+    const unsigned char byte = *(*p)++;
+    if (shift < 64) x |= (uint64_t)(byte & 0x7f) << shift;
+    if (!(byte & 0x80)) break;
+  }
+  return x;
+}
+
+// Refuses texts that hold a zero byte: unpacked they seem to end there, and what follows would be passed over. The
+// bytes are those of a message that was unpacked, so their depth is bounded.
+static int check_texts(const ProtobufCMessageDescriptor *d, const unsigned char *p, size_t n, SnWireError *err) {
+  enum { VARINT = 0, LONG = 1, BYTES = 2, SHORT = 5 };
+  for (const unsigned char *end = p + n; p < end;) {
+    const uint64_t tag = read_varint(&p, end);
+    const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned)(tag >> 3));
+    const int type = tag & 7;
+    if (type == VARINT) read_varint(&p, end);
+    size_t size = type == LONG ? 8 : type == SHORT ? 4 : type == BYTES ? read_varint(&p, end) : 0;
+    if (size > (size_t)(end - p)) size = (size_t)(end - p);
+    const unsigned char *zero = type == BYTES && f && f->type == PROTOBUF_C_TYPE_STRING ? memchr(p, 0, size) : NULL;
+    if (zero)
+      return refuse(err, "%s.%s: byte %zu of %zu is 0, which no text may have", d->short_name, f->name,
+                    (size_t)(zero - p), size);
+    if (type == BYTES && f && f->type == PROTOBUF_C_TYPE_MESSAGE && check_texts(f->descriptor, p, size, err)) return -1;
+    p += size;
+  }
+  return 0;
+}
+
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err) {
   *id = sn_request_id(bytes, size);
@@ -333,5 +364,6 @@ const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes,
     err->code = SINEW__V1__ERROR__CODE__MALFORMED;
     return NULL;
   }
+  if (check_texts(&sinew__v1__request__descriptor, bytes, size, err)) return NULL;
   return sn_validate(&request->base, err) ? NULL : request;
 }

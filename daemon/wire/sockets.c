@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <zmq.h>
 
 #include "daemon/wire/endpoint_private.h"
@@ -30,17 +29,10 @@ enum {
 
 static void set_int(void *socket, int option, int value) { zmq_setsockopt(socket, option, &value, sizeof value); }
 
-static SnCode bind_address(const SnSockets *s, const SnListener *listener, const char *address, SnError *err) {
-  void *socket = listener->socket;
-  SnCode code = sn_zap_secure(&s->zap, socket, address, listener->name, err);
-  if (code != SN_OK) return code;
-  if (strchr(address, '[')) set_int(socket, ZMQ_IPV6, 1);
-  // Sockets are for this user alone.
-  mode_t mask = umask(0077);
-  int rc = zmq_bind(socket, address);
-  umask(mask);
-  if (rc == 0) return SN_OK;
-  return sn_fail(err, SN_ERR_IO, "cannot listen on %s: %s", address, zmq_strerror(errno));
+static SnCode bind_address(const SnSockets *s, const SnListener *listener, SnSocketFile *file, const char *address,
+                           SnError *err) {
+  const SnCode code = sn_zap_secure(&s->zap, listener->socket, address, listener->name, err);
+  return code == SN_OK ? sn_socket_bind(file, listener->socket, address, err) : code;
 }
 
 // A socket and its monitor.
@@ -83,8 +75,8 @@ static SnCode open_router(SnSockets *s, SnError *err) {
   if (code == SN_OK) code = open_listener(s, listener, ZMQ_ROUTER, s->config->message_bytes, err);
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_ROUTER_MANDATORY, 1);  // a full pipe and a client that is gone are told
-  code = bind_address(s, listener, s->config->endpoint, err);
-  if (code == SN_OK && *s->config->tcp) code = bind_address(s, listener, s->config->tcp, err);
+  code = bind_address(s, listener, &listener->file, s->config->endpoint, err);
+  if (code == SN_OK && *s->config->tcp) code = bind_address(s, listener, &(SnSocketFile){0}, s->config->tcp, err);
   return code;
 }
 
@@ -99,7 +91,7 @@ static SnCode open_telemetry(SnSockets *s, SnError *err) {
   SnCode code = open_listener(s, listener, ZMQ_PUB, subscriber_bytes(s, s->config->telemetry), err);
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_CONFLATE, 1);
-  return bind_address(s, listener, s->config->telemetry, err);
+  return bind_address(s, listener, &listener->file, s->config->telemetry, err);
 }
 
 // An XPUB socket tells of each subscription, also of one to a topic that others have, and of the end of the last one to
@@ -111,7 +103,7 @@ static SnCode open_records(SnSockets *s, SnError *err) {
   if (code != SN_OK) return code;
   set_int(listener->socket, ZMQ_XPUB_VERBOSE, 1);
   set_int(listener->socket, ZMQ_SNDHWM, RECORDS_WAITING);
-  return bind_address(s, listener, s->config->records, err);
+  return bind_address(s, listener, &listener->file, s->config->records, err);
 }
 
 // The address of what is published, called `name`; "" is none. It must be another than those that are `taken`.
@@ -238,6 +230,8 @@ SnCode sn_sockets_maintain(SnSockets *s, SnError *err) {
   sn_zap_report(&s->zap, now);
   const int unheard = sn_connections_cut_unheard(&s->connections, now);
   if (unheard) sn_log_event(s->log, SN_LOG_DEBUG, "unheard: %d connections are to try again", unheard);
+  SnListener *const listener[] = {&s->router, &s->telemetry, &s->records};
+  for (int i = 0; i < 3; i++) sn_socket_watch(&listener[i]->file, listener[i]->socket, s->log, now);
   publish_again(s, &s->telemetry, now);
   publish_again(s, &s->records, now);
   SnCode code = open_again(s, &s->router, now, err);

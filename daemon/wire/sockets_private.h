@@ -2,6 +2,8 @@
 #ifndef SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_SOCKETS_PRIVATE_H_
 
+#include <sys/types.h>
+
 #include "daemon/base/log.h"
 #include "daemon/config/config.h"
 #include "daemon/wire/connections_private.h"
@@ -9,13 +11,31 @@
 #include "daemon/wire/records.h"
 #include "daemon/wire/zap_private.h"
 
+// Knows the file of an ipc address that a socket listens at.
+typedef struct SnSocketFile {
+  const char *address;  // "" or of another kind: there is no file to look after
+  dev_t device;
+  ino_t inode;
+  bool ours;    // it was there, and was this one
+  bool lost;    // it was deleted: the socket listens nowhere
+  bool told;    // the log says that it cannot be made again
+  double next;  // when it is looked at, or made, again, on sn_clock_now()
+} SnSocketFile;
+
+// Listens at an address, and notes its file. The address must stay. err says which one and why not.
+SnCode sn_socket_bind(SnSocketFile *file, void *socket, const char *address, SnError *err);
+// Looks after the file, when it is time: it is made again when it was deleted. One that is another one's now is told in
+// the log and left alone. `socket` may be NULL.
+void sn_socket_watch(SnSocketFile *file, void *socket, const SnLog *log, double now);
+
 // Holds a socket that clients connect to, and the one that tells of its connections.
 typedef struct SnListener {
   const char *name;
   void *socket, *monitor;  // NULL while it is closed
   int connections;
-  int refused;   // connections beyond the limit, since the last line of the log
-  int evicted;   // idle ones that gave way to such, since then
+  int refused;  // connections beyond the limit, since the last line of the log
+  int evicted;  // idle ones that gave way to such, since then
+  SnSocketFile file;
   double opens;  // when it listens again, on sn_clock_now(); 0: it does, or there is none
 } SnListener;
 

@@ -3,6 +3,7 @@
 // or, for bytes from memory, "memory-" and a part of their hash: of those the cache keeps so many and no more.
 #include "physics/import/model_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -10,6 +11,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,25 +95,19 @@ static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err)
   return SN_OK;
 }
 
-SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
-  SnModelCache *c = calloc(1, sizeof *c);
-  if (!c) {
-    sn_fail(err, SN_ERR_MEMORY, "model cache: out of memory");
-    return NULL;
-  }
-  if (prepare(c, def, err) == SN_OK) return c;
-  free(c);
-  return NULL;
+// Opens a file for reading; NULL where there is none, or what is no file: a named pipe would be waited for without end.
+static FILE *open_file(const char *path) {
+  struct stat st;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "rb") : NULL;
+  if (!f && fd >= 0) close(fd);
+  return f;
 }
-
-void sn_model_cache_close(SnModelCache *c) { free(c); }
-
-void sn_model_cache_cancel(SnModelCache *c) { atomic_store(&c->cancelled, true); }
 
 // Checksum in the header of an image; false when there is none.
 static bool image_checksum(const char *path, uint64_t *checksum) {
   SnModelHeader h;
-  FILE *f = fopen(path, "rb");
+  FILE *f = open_file(path);
   const bool ok = f && fread(&h, sizeof h, 1, f) == 1;
   if (f) fclose(f);
   if (ok) *checksum = h.checksum;
@@ -135,7 +132,7 @@ static bool write_list(const char *files, uint64_t image, const SnModelInputs *i
 // The model of an entry that still holds, with its inputs, or NULL. Files that have a new time but the old contents are
 // noted with it, so that they need not be read the next time.
 static SnModel *find(const Entry *e, uint64_t seed, SnModelInputs **inputs) {
-  FILE *list = fopen(e->files, "r");
+  FILE *list = open_file(e->files);
   uint64_t image = 0, present = 0;
   bool ok = list && fscanf(list, "sinew-cache 2 %" SCNx64, &image) == 1;
   SnModelInputs *read = ok ? sn_model_inputs_recall(list, seed) : NULL;
@@ -191,7 +188,7 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
 
 // What the importer read; NULL when it cannot be read again.
 static SnModelInputs *read_inputs(const char *files, const struct timespec *began, uint64_t seed) {
-  FILE *list = fopen(files, "r");
+  FILE *list = open_file(files);
   SnModelInputs *inputs = list ? sn_model_inputs_read(list, began, seed) : NULL;
   if (list) fclose(list);
   return inputs;
@@ -215,18 +212,22 @@ static SnCode write_bytes(const char *path, const Source *from, SnError *err) {
   return ok ? SN_OK : sn_fail(err, SN_ERR_IO, "model cache: %s: %s", path, strerror(errno));
 }
 
-// The import of one model: a folder of its own, and the files in it.
+// The import of one model: a folder of its own, and the files in it. Who imports holds a lock on the folder, which ends
+// with his process: what nobody holds was left behind.
 typedef struct Import {
   char folder[PATH_MAX], bytes[PATH_MAX + 16], model[PATH_MAX + 16], files[PATH_MAX + 16];
+  int lock;  // -1: none
 } Import;
 
-static SnCode begin_import(const SnModelCache *c, const Source *from, Import *x, SnError *err) {
-  snprintf(x->folder, sizeof x->folder, "%s/import.XXXXXX", c->folder);
-  if (!mkdtemp(x->folder)) return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
+static void name_files(Import *x) {
   snprintf(x->bytes, sizeof x->bytes, "%s/bytes", x->folder);
   snprintf(x->model, sizeof x->model, "%s/model", x->folder);
   snprintf(x->files, sizeof x->files, "%s/files", x->folder);
-  return from->path ? SN_OK : write_bytes(x->bytes, from, err);
+}
+
+static bool lock_folder(Import *x) {
+  x->lock = open(x->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  return x->lock >= 0 && flock(x->lock, LOCK_EX | LOCK_NB) == 0;
 }
 
 static void end_import(const Import *x) {
@@ -234,6 +235,46 @@ static void end_import(const Import *x) {
   unlink(x->model);
   unlink(x->files);
   rmdir(x->folder);
+  if (x->lock >= 0) close(x->lock);
+}
+
+// Names of folders of imports begin so: in the cache's folder, and where that cannot be written, in the system's.
+static const char in_cache[] = "import.", in_system[] = "sinew-import.";
+
+static const char *system_folder(void) {
+  const char *folder = getenv("TMPDIR");
+  return folder && folder[0] == '/' ? folder : "/tmp";
+}
+
+static SnCode begin_import(const char *folder, const char *prefix, const Source *from, Import *x, SnError *err) {
+  if (snprintf(x->folder, sizeof x->folder, "%s/%sXXXXXX", folder, prefix) >= (int)sizeof x->folder ||
+      !mkdtemp(x->folder))
+    return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", folder, strerror(errno));
+  name_files(x);
+  lock_folder(x);
+  return from->path ? SN_OK : write_bytes(x->bytes, from, err);
+}
+
+// Seconds after which a folder has been locked by the one who has made it.
+static const double lock_time = 2;
+
+// Removes folders of imports that were left behind by processes that were killed.
+static void sweep(const char *folder, const char *prefix) {
+  DIR *dir = opendir(folder);
+  for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+    Import x = {.lock = -1};
+    struct stat st;
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
+    if (snprintf(x.folder, sizeof x.folder, "%s/%s", folder, entry->d_name) >= (int)sizeof x.folder) continue;
+    name_files(&x);
+    const bool left = lock_folder(&x) && fstat(x.lock, &st) == 0 && st.st_uid == geteuid() &&
+                      difftime(time(NULL), st.st_mtime) > lock_time;
+    if (left)
+      end_import(&x);
+    else if (x.lock >= 0)
+      close(x.lock);
+  }
+  if (dir) closedir(dir);
 }
 
 // Runs the importer.
@@ -255,12 +296,17 @@ static SnCode run_import(SnModelCache *c, const Source *from, Import *x, SnError
   return code == SN_OK ? report(&result, from->name, c->seconds, err) : code;
 }
 
-static SnModel *import(SnModelCache *c, const Source *from, const Entry *e, SnModelInputs **inputs, SnError *err) {
-  Import x;
+// Imports into a new folder, and keeps it in the cache. *written says whether the folder could be written.
+static SnModel *import_in(SnModelCache *c, const char *folder, const char *prefix, const Source *from, const Entry *e,
+                          SnModelInputs **inputs, SnError *err, bool *written) {
+  Import x = {.lock = -1};
   SnModel *m = NULL;
   struct timespec began;
   clock_gettime(CLOCK_REALTIME, &began);
-  if (begin_import(c, from, &x, err) == SN_OK && run_import(c, from, &x, err) == SN_OK) {
+  SnCode code = begin_import(folder, prefix, from, &x, err);
+  if (code == SN_OK) code = run_import(c, from, &x, err);
+  *written = code != SN_ERR_IO;
+  if (code == SN_OK) {
     m = sn_model_load_file(x.model, err);
     *inputs = m ? read_inputs(x.files, &began, from->seed) : NULL;
     if (*inputs && !(*inputs)->torn) keep(e, x.model, *inputs);
@@ -268,6 +314,34 @@ static SnModel *import(SnModelCache *c, const Source *from, const Entry *e, SnMo
   end_import(&x);
   return m;
 }
+
+// A cache that is full or cannot be written any more costs time and nothing else.
+static SnModel *import(SnModelCache *c, const Source *from, const Entry *e, SnModelInputs **inputs, SnError *err) {
+  bool written;
+  SnModel *m = import_in(c, c->folder, in_cache, from, e, inputs, err, &written);
+  return written ? m : import_in(c, system_folder(), in_system, from, e, inputs, err, &written);
+}
+
+// ---- the cache ----
+
+SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
+  SnModelCache *c = calloc(1, sizeof *c);
+  if (!c) {
+    sn_fail(err, SN_ERR_MEMORY, "model cache: out of memory");
+    return NULL;
+  }
+  if (prepare(c, def, err) == SN_OK) {
+    sweep(c->folder, in_cache);
+    sweep(system_folder(), in_system);
+    return c;
+  }
+  free(c);
+  return NULL;
+}
+
+void sn_model_cache_close(SnModelCache *c) { free(c); }
+
+void sn_model_cache_cancel(SnModelCache *c) { atomic_store(&c->cancelled, true); }
 
 // The model of the cache's entry KEY, or else of an import.
 static SnModel *load(SnModelCache *c, const Source *from, const char *key, SnModelInputs **inputs, SnError *err) {

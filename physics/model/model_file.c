@@ -238,7 +238,7 @@ static void *read_all(int fd, size_t size) {
 }
 
 SnModel *sn_model_load_file(const char *path, SnError *err) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // what is no file must not be waited for
   struct stat st;
   SnModel *m = NULL;
   if (fd < 0 || fstat(fd, &st) != 0) {

@@ -144,6 +144,39 @@ static void test_strings(void **state) {
   assert_non_null(read_it(bytes, pack_open(bytes, "h\xc3\xa4nd_\xf0\x9f\xa6\xbe"), &err));
 }
 
+// A text that holds a zero byte is refused, in the request itself and in messages within; a zero at its end, too.
+static void test_zero_bytes(void **state) {
+  (void)state;
+  SnWireError err;
+  unsigned char bytes[256];
+  Sinew__V1__PlannerSettings settings = SINEW__V1__PLANNER_SETTINGS__INIT;
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__Request r = SINEW__V1__REQUEST__INIT;
+  settings.has_interpolation_case = SINEW__V1__PLANNER_SETTINGS__HAS_INTERPOLATION_INTERPOLATION;
+  settings.interpolation = "cubic_";
+  open.task = "arm_reach_x";
+  open.planner = &settings;
+  r.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  r.open = &open;
+  static const struct {
+    const char *text;
+    char at;
+    const char *message;
+  } cases[] = {{"arm_reach_x", '_', "OpenRequest.task: byte 3 of 11 is 0"},
+               {"arm_reach_x", 'x', "OpenRequest.task: byte 10 of 11 is 0"},
+               {"cubic_", '_', "PlannerSettings.interpolation: byte 5 of 6 is 0"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const size_t n = sinew__v1__request__pack(&r, bytes);
+    assert_non_null(read_it(bytes, n, &err));
+    unsigned char *text = memmem(bytes, n, cases[i].text, strlen(cases[i].text));
+    assert_non_null(text);
+    *(unsigned char *)memchr(text, cases[i].at, n) = 0;
+    assert_null(read_it(bytes, n, &err));
+    assert_int_equal(err.code, SINEW__V1__ERROR__CODE__INVALID);
+    assert_non_null(strstr(err.text, cases[i].message));
+  }
+}
+
 static void test_absent_settings_are_not_checked(void **state) {
   (void)state;
   unsigned char bytes[256];
@@ -288,6 +321,7 @@ int main(void) {
       cmocka_unit_test(test_bad_numbers),
       cmocka_unit_test(test_bad_deadline_and_missing_state),
       cmocka_unit_test(test_strings),
+      cmocka_unit_test(test_zero_bytes),
       cmocka_unit_test(test_absent_settings_are_not_checked),
       cmocka_unit_test(test_terms_are_checked_each),
       cmocka_unit_test(test_no_request_at_all),
