@@ -297,6 +297,7 @@ static void *scheduler_main(void *argument) {
     serve(s);
     end(s);
   }
+  sn_reaper_stop(&s->reaper);  // planners need their backends to go
   sn_backends_close(&s->backends);
   return NULL;
 }
