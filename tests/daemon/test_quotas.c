@@ -1,0 +1,271 @@
+// Quotas of keys: what is beyond is refused with LIMIT and nothing is lost; and what the others notice of a greedy one.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <cmocka.h>
+
+#include "tests/support/daemon_group.h"
+#include "tests/support/daemon_keys.h"
+#include "tests/support/raw_peer.h"
+
+enum { GOOD, SESSIONS, REQUESTS, BYTES, PLANNING, FREE, GREEDY, NKEYS };
+
+static SnTestKeyed keyed;
+static SnTestKey key[NKEYS];
+
+static int setup(void **state) {
+  (void)state;
+  static const char *const quota[NKEYS] = {
+      "", "sessions=2", "requests=20", "bytes=2000", "planning=0.1", "", "requests=30 planning=0.05"};
+  char text[2000];
+  int n = 0;
+  sn_test_keyed_prepare(&keyed);
+  for (int i = 0; i < NKEYS; i++) {
+    sn_test_key(&key[i]);
+    n += snprintf(text + n, sizeof text - (size_t)n, "%s tune name=key-%d %s\n", key[i].public, i, quota[i]);
+  }
+  sn_test_write_mode(keyed.allow, text, 0600);
+  sn_test_keyed_start(&keyed);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  sn_test_keyed_stop(&keyed);
+  return 0;
+}
+
+static void close_session(SnTestClient *c, uint64_t session) {
+  Sinew__V1__CloseRequest end = SINEW__V1__CLOSE_REQUEST__INIT;
+  end.session = session;
+  sn_test_done(sn_test_request(c, SN_TEST_MESSAGE(close, CLOSE, &end)));
+}
+
+// A place is free again when a session is closed, and when one could not be opened.
+static void test_sessions(void **state) {
+  (void)state;
+  SnTestClient c;
+  sn_test_connect_key(&c, &keyed, &key[SESSIONS]);
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  open.task = "no_such_task";
+  for (int i = 0; i < 5; i++)
+    sn_test_expect_error(sn_test_request(&c, SN_TEST_MESSAGE(open, OPEN, &open)), SINEW__V1__ERROR__CODE__NOT_FOUND,
+                         "");
+  const uint64_t first = sn_test_open(&c, "arm_reach", 1, NULL), second = sn_test_open(&c, "arm_reach", 2, NULL);
+  open.task = "arm_reach";
+  sn_test_expect_error(sn_test_request(&c, SN_TEST_MESSAGE(open, OPEN, &open)), SINEW__V1__ERROR__CODE__LIMIT,
+                       "this key has 2 sessions");
+  close_session(&c, first);
+  const uint64_t third = sn_test_open(&c, "arm_reach", 3, NULL);
+  close_session(&c, second);
+  close_session(&c, third);
+  sn_test_disconnect(&c);
+}
+
+// Sends so many requests at once and counts the answers by whether they were refused. Each is answered.
+static void burst(const SnTestKey *with, size_t padding, int times, int *served, int *refused) {
+  SnTestClient c;
+  char name[200];
+  Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
+  memset(name, 'x', sizeof name);
+  name[padding] = '\0';
+  hello.protocol = 1;
+  hello.client = name;
+  *served = *refused = 0;
+  sn_test_connect_key(&c, &keyed, with);
+  for (int i = 0; i < times; i++) sn_test_send(&c, SN_TEST_MESSAGE(hello, HELLO, &hello));
+  uint64_t ids = 0;
+  for (int i = 0; i < times; i++) {
+    Sinew__V1__Reply *r = sn_test_receive(&c, 10);
+    assert_non_null(r);
+    ids += r->id;
+    if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) {
+      assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__LIMIT);
+      assert_non_null(strstr(r->error->text, "a second; try again later"));
+    }
+    r->body_case == SINEW__V1__REPLY__BODY_ERROR ? ++*refused : ++*served;
+    sn_test_done(r);
+  }
+  assert_int_equal(ids, (uint64_t)times * (uint64_t)(times + 1) / 2);
+  sn_test_disconnect(&c);
+}
+
+// A burst of 200 may have what is allowed in a second, and in the time that it takes.
+static void test_requests(void **state) {
+  (void)state;
+  int served, refused;
+  const double begin = sn_clock_now();
+  burst(&key[REQUESTS], 0, 200, &served, &refused);
+  assert_in_range(served, 19, 20 + (int)(20 * (sn_clock_now() - begin)) + 1);
+  const int logged = sn_test_count_logged(&keyed.daemon, "requests of key-2");
+  assert_int_equal(logged, 1);
+  burst(&key[GOOD], 0, 200, &served, &refused);
+  assert_int_equal(refused, 0);
+  usleep(1200000);
+  burst(&key[REQUESTS], 0, 20, &served, &refused);
+  assert_int_equal(refused, 0);
+}
+
+static void test_bytes(void **state) {
+  (void)state;
+  int served, refused;
+  const double begin = sn_clock_now();
+  burst(&key[BYTES], 180, 100, &served, &refused);
+  const double allowed = 2000 * (1 + sn_clock_now() - begin);
+  assert_in_range(served, 9, (int)(allowed / 180) + 1);
+}
+
+// A key that asks for plans all the time gets its part of the planner's time, one plan above that at most.
+static void test_planning(void **state) {
+  (void)state;
+  SnTestClient c;
+  Sinew__V1__Reply *opened;
+  sn_test_connect_key(&c, &keyed, &key[PLANNING]);
+  const uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  const double begin = sn_clock_now();
+  int plans = 0, refused = 0;
+  while (sn_clock_now() < begin + 3) {
+    Sinew__V1__Reply *r = sn_test_plan(&c, id, opened->open->initial, 0.1);
+    plans += r->body_case == SINEW__V1__REPLY__BODY_PLAN;
+    if (r->body_case == SINEW__V1__REPLY__BODY_ERROR) {
+      refused++;
+      assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__LIMIT);
+      assert_non_null(strstr(r->error->text, "0.1 s a second; try again in"));
+      usleep(5000);
+    }
+    sn_test_done(r);
+  }
+  const double had = sn_clock_now() - begin;
+  print_message("%d plans of 0.1 s and %d refusals in %.1f s with planning=0.1\n", plans, refused, had);
+  assert_in_range(plans, 2, (int)((0.1 * (1 + had)) / 0.08) + 2);
+  assert_true(refused > 10);
+  sn_test_done(opened);
+  close_session(&c, id);
+  sn_test_disconnect(&c);
+}
+
+// ---- a greedy key ----
+
+enum { PLANNED = 6 };
+
+typedef struct Greedy {
+  const SnTestKey *key;
+  atomic_bool stop;
+  uint64_t session[PLANNED];
+  int served, refused;
+} Greedy;
+
+// Asks for plans on its sessions by deadlines that come before those of others, and for some things more, all at once,
+// and again as soon as all is answered.
+static void *be_greedy(void *argument) {
+  enum { OTHERS = 9 };
+  Greedy *g = argument;
+  SnTestClient c;
+  Sinew__V1__Reply *opened[PLANNED];
+  Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
+  Sinew__V1__StatisticsRequest all = SINEW__V1__STATISTICS_REQUEST__INIT;
+  sn_test_connect_key(&c, &keyed, g->key);
+  for (int i = 0; i < PLANNED; i++) g->session[i] = sn_test_open(&c, "arm_reach", 10, &opened[i]);
+  for (; !atomic_load(&g->stop); usleep(1000)) {  // the way there and back
+    for (int i = 0; i < PLANNED; i++) sn_test_send_plan(&c, g->session[i], opened[i]->open->initial, 0.004);
+    for (int i = 0; i < OTHERS; i++)
+      sn_test_send(
+          &c, i % 3 ? SN_TEST_MESSAGE(statistics, STATISTICS, &all) : SN_TEST_MESSAGE(list_tasks, LIST_TASKS, &list));
+    for (int i = 0; i < OTHERS + PLANNED; i++) {
+      Sinew__V1__Reply *r = sn_test_receive(&c, 10);
+      if (!r) break;
+      r->body_case == SINEW__V1__REPLY__BODY_ERROR ? g->refused++ : g->served++;
+      sn_test_done(r);
+    }
+  }
+  for (int i = 0; i < PLANNED; i++) sn_test_done(opened[i]);
+  sn_test_disconnect(&c);
+  return NULL;
+}
+
+// Plans by 20 ms, one after the other: what they took, and how many iterations they had.
+enum { ROUNDS = 6, PLANS_A_ROUND = 40, PLANS = ROUNDS * PLANS_A_ROUND };
+
+typedef struct Figures {
+  double took[PLANS], iterations;
+  int plans;
+} Figures;
+
+static void measure(SnTestClient *c, uint64_t id, Sinew__V1__State *x, Figures *f) {
+  for (int i = 0; i < PLANS_A_ROUND; i++) {
+    const double begin = sn_clock_now();
+    Sinew__V1__Reply *r = sn_test_plan(c, id, x, 0.02);
+    f->took[f->plans++] = sn_clock_now() - begin;
+    assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
+    f->iterations += (double)r->plan->iterations / PLANS;
+    sn_test_done(r);
+  }
+}
+
+static void beside(SnTestClient *c, uint64_t id, Sinew__V1__State *x, const SnTestKey *with, Figures *f) {
+  Greedy g = {.key = with};
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, be_greedy, &g), 0);
+  usleep(1200000);  // it has opened its sessions, and used up what it may at once
+  measure(c, id, x, f);
+  atomic_store(&g.stop, true);
+  pthread_join(thread, NULL);
+  print_message("  a greedy key: %d requests served, %d refused\n", g.served, g.refused);
+  SnTestClient admin;
+  sn_test_connect(&admin, keyed.daemon.endpoint);
+  for (int i = 0; i < PLANNED; i++) close_session(&admin, g.session[i]);
+  sn_test_disconnect(&admin);
+}
+
+// In turn, since other programs of the machine take their part, too.
+static void test_others_do_not_notice(void **state) {
+  (void)state;
+  SnTestClient c;
+  Sinew__V1__Reply *opened;
+  static Figures alone, bounded, unbounded;
+  sn_test_connect_key(&c, &keyed, &key[GOOD]);
+  const uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  Sinew__V1__State *x = opened->open->initial;
+  for (int i = 0; i < ROUNDS; i++) {
+    measure(&c, id, x, &alone);
+    beside(&c, id, x, &key[GREEDY], &bounded);
+    beside(&c, id, x, &key[FREE], &unbounded);
+  }
+  const struct {
+    const char *name;
+    Figures *f;
+  } rows[] = {{"alone", &alone}, {"beside it, with quotas", &bounded}, {"without quotas", &unbounded}};
+  for (int i = 0; i < 3; i++) {
+    Figures *f = rows[i].f;
+    qsort(f->took, PLANS, sizeof *f->took, sn_test_compare_doubles);
+    print_message("%-23s p50 %5.1f ms, p99 %5.1f ms, %5.2f iterations a plan: %.2f of alone\n", rows[i].name,
+                  1e3 * f->took[PLANS / 2], 1e3 * f->took[PLANS * 99 / 100], f->iterations,
+                  f->iterations / alone.iterations);
+  }
+  sn_test_done(opened);
+  close_session(&c, id);
+  sn_test_disconnect(&c);
+  if (!JUDGE_TIME) return;
+  assert_true(bounded.took[PLANS / 2] < 1.5 * alone.took[PLANS / 2]);
+  assert_true(bounded.iterations > 0.5 * alone.iterations);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_sessions),
+      cmocka_unit_test(test_requests),
+      cmocka_unit_test(test_bytes),
+      cmocka_unit_test(test_planning),
+      cmocka_unit_test(test_others_do_not_notice),
+  };
+  return cmocka_run_group_tests(tests, setup, teardown);
+}
