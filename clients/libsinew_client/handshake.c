@@ -43,6 +43,7 @@ SinewStatus sn_handshake_watch(SnHandshake *h, void *context, void *socket, cons
                                ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   snprintf(name, sizeof name, "inproc://handshake-%d", ++h->sockets);
   h->ended = 0;
+  h->refused = false;
   h->monitor = zmq_socket(context, ZMQ_PAIR);
   if (!h->monitor || zmq_setsockopt(h->monitor, ZMQ_LINGER, &zero, sizeof zero) != 0 ||
       zmq_socket_monitor(socket, name, events) != 0 || zmq_connect(h->monitor, name) != 0)
@@ -67,7 +68,7 @@ static bool next_event(void *monitor, uint16_t *event, uint32_t *value) {
   return true;
 }
 
-SinewStatus sn_handshake_check(SnHandshake *h, const char *endpoint, SinewError *err) {
+static SinewStatus read_events(SnHandshake *h, const char *endpoint, SinewError *err) {
   uint16_t event;
   uint32_t value;
   while (next_event(h->monitor, &event, &value)) {
@@ -92,4 +93,10 @@ SinewStatus sn_handshake_check(SnHandshake *h, const char *endpoint, SinewError 
   return sn_wire_fail(err, SINEW_ERR_REFUSED, "%s ends the connection during the handshake: %s", endpoint,
                       h->keyed ? "server_key is not its key, it takes no keys, or it is stopping"
                                : "it needs keys (server_key, key_file), is no sinewd, or is stopping");
+}
+
+SinewStatus sn_handshake_check(SnHandshake *h, const char *endpoint, SinewError *err) {
+  const SinewStatus status = read_events(h, endpoint, err);
+  h->refused = h->refused || status != SINEW_OK;
+  return status;
 }

@@ -8,6 +8,7 @@
 #include "proto/key_file.h"
 
 typedef struct SnHandshake {
+  bool refused;                                                            // the latest socket is of no use any more
   bool keyed;                                                              // the client has keys
   char server[SN_KEY_TEXT], public_key[SN_KEY_TEXT], secret[SN_KEY_TEXT];  // Z85
   void *monitor;                                                           // PAIR socket, NULL: none

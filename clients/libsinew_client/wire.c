@@ -143,7 +143,7 @@ SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__
   *reply = NULL;
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
-    if (attempt > 0 && (status = reconnect(client, err)) != SINEW_OK) return status;
+    if ((attempt > 0 || client->handshake.refused) && (status = reconnect(client, err)) != SINEW_OK) return status;
     uint64_t id = 0;
     status = sn_wire_send(client, request, &id, err);
     if (status == SINEW_OK) status = await_reply(client, id, reply, err);

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -60,6 +63,48 @@ def client(daemon: Daemon) -> Iterator[sinew.Client]:
     """Connect a client to the shared daemon."""
     with daemon.client(timeout=20) as client:
         yield client
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that was free a moment ago."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+def keygen(path: Path) -> str:
+    """Make a pair of keys as `sinewctl keygen` does; returns the public one."""
+    public, secret = (key.decode() for key in zmq.curve_keypair())
+    path.write_text(f"# secret key\n{secret}\n")
+    path.chmod(0o600)
+    path.with_name(f"{path.name}.pub").write_text(f"# public key\n{public}\n")
+    return public
+
+
+@dataclass
+class Keyed:
+    """A daemon with keys, the address where it asks for them, and the folder with the pairs."""
+
+    daemon: Daemon
+    endpoint: str
+    folder: Path
+
+    def key(self, name: str) -> dict[str, Path]:
+        """Return the arguments of a client that shows this key."""
+        return {"server_key": self.folder / "server.pub", "key_file": self.folder / name}
+
+
+@contextlib.contextmanager
+def serve_with_keys(folder: Path, roles: dict[str, str]) -> Iterator[Keyed]:
+    """Start a daemon with a list of keys and their roles, by names; all pairs lie in a folder."""
+    keygen(folder / "server")
+    (folder / "allow").write_text("".join(f"{keygen(folder / name)} {role}\n" for name, role in roles.items()))
+    ports = [f"tcp://127.0.0.1:{free_port()}" for _ in range(3)]
+    settings = dict(zip(("tcp", "telemetry", "records"), ports, strict=True))
+    settings |= {"curve_key": str(folder / "server"), "allow": str(folder / "allow")}
+    with sinew.serve(threads=1, settings=settings) as daemon:
+        yield Keyed(daemon, ports[0], folder)
 
 
 def plain_messages() -> dict[str, Any]:

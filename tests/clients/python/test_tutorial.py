@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import pathlib
 import re
@@ -10,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import sinew
+
+from daemons import serve_with_keys
 
 README = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "README.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
@@ -129,4 +132,8 @@ def test_block(number: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
             pytest.skip(f"{module} is not installed here")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hand.xml").write_text(HAND)
-    exec(compile(block, f"{README}, block {number}", "exec"), named(block))
+    with contextlib.ExitStack() as stack:
+        if "key_file" in block:
+            keyed = stack.enter_context(serve_with_keys(tmp_path, {"left-arm": "plan"}))
+            block = block.replace("tcp://192.168.1.10:7440", keyed.endpoint)
+        exec(compile(block, f"{README}, block {number}", "exec"), named(block))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from numpy.typing import ArrayLike
 
 from sinew.client import calls, schema
+from sinew.client.keys import PathOrKey
 from sinew.client.messages import (
     Config,
     Evaluation,
@@ -75,19 +76,37 @@ class AsyncClient:
     ...     plan = await session.plan(session.initial, deadline=0.02)
     """
 
-    def __init__(self, endpoint: str | None = None, timeout: float = 10.0, retries: int = 0) -> None:
-        self._wire = Wire(endpoint, timeout, retries)
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 0,
+        *,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
+    ) -> None:
+        self._wire = Wire(endpoint, timeout, retries, server_key, key_file)
         self._boxes: dict[int, Mailbox] = {}
         self._waiting: dict[int, asyncio.Future[Any]] = {}  # by id, in the order in which they were sent
         self._sessions: set[int] = set()
         self._context: Any = None
         self._socket: Any = None
         self._reader: asyncio.Task[None] | None = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._refused: RefusedError | None = None  # why this connection is not let in
 
     @classmethod
-    async def connect(cls, endpoint: str | None = None, timeout: float = 10.0, retries: int = 0) -> AsyncClient:
+    async def connect(
+        cls,
+        endpoint: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 0,
+        *,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
+    ) -> AsyncClient:
         """Connect to a daemon; `close` ends the connection."""
-        return await cls(endpoint, timeout, retries).__aenter__()
+        return await cls(endpoint, timeout, retries, server_key=server_key, key_file=key_file).__aenter__()
 
     async def __aenter__(self) -> AsyncClient:
         import zmq.asyncio
@@ -154,7 +173,10 @@ class AsyncClient:
         try:
             for option, value in ((zmq.LINGER, 0), (zmq.CONFLATE, 1), (zmq.SUBSCRIBE, b"")):
                 socket.setsockopt(option, value)
-            socket.connect(self._wire.telemetry_endpoint())
+            endpoint = self._wire.telemetry_endpoint()
+            if (keys := self._wire.keys_for(endpoint)) is not None:
+                keys.use(socket)
+            socket.connect(endpoint)
             while await socket.poll(int(max(wait, 0.0) * 1e3)):
                 yield schema.convert(self._wire.published(await socket.recv()))
             raise TimedOutError(f"no telemetry within {wait:g} s")
@@ -180,7 +202,8 @@ class AsyncClient:
         if self._socket is None:
             raise StateError("the client is closed")
         longest = milliseconds(wait)
-        socket = subscribed(self._context, self._wire.records_endpoint(), session, most)
+        endpoint = self._wire.records_endpoint()
+        socket = subscribed(self._context, endpoint, session, most, self._wire.keys_for(endpoint))
         try:
             while await socket.poll(longest):
                 topic, frame = await socket.recv_multipart()
@@ -254,18 +277,38 @@ class AsyncClient:
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, LONGEST)
+        self._wire.handshakes.watch(self._socket)
         try:
             self._socket.connect(self._wire.endpoint)
         except zmq.ZMQError as error:
             raise ArgumentError(f"cannot connect to {self._wire.endpoint}: {error}") from None
+        self._refused = None
         self._reader = asyncio.create_task(self._read(self._socket))
+        if self._wire.handshakes.monitor is not None:
+            self._watcher = asyncio.create_task(self._watch(self._wire.handshakes.monitor))
 
     def _disconnect(self) -> None:
         if self._reader is not None:
             self._reader.cancel()
             self._reader = None
+        if self._watcher is not None:
+            self._watcher.cancel()
+            self._watcher = None
         if self._socket is not None:
+            self._wire.handshakes.close(self._socket)
             self._socket.close(LINGER)
+
+    async def _watch(self, monitor: Any) -> None:
+        """Tell those who wait when the daemon does not let this client in."""
+        while self._refused is None:
+            frames = await monitor.recv_multipart()
+            try:
+                self._wire.handshakes.take(frames)
+            except RefusedError as error:
+                self._refused = error
+                for future in self._waiting.values():
+                    if not future.done():
+                        future.set_exception(error)
 
     async def _read(self, socket: Any) -> None:
         """Hand out replies as long as the connection lasts."""
@@ -291,7 +334,7 @@ class AsyncClient:
         for attempt in range(self._wire.retries + 1):
             if self._socket is None:
                 raise StateError("the client is closed, or was not connected")
-            if attempt and not self._waiting:
+            if (attempt or self._refused) and not self._waiting:
                 self._connect()
             id, data = self._wire.encode(call.request, channel)
             answer = asyncio.get_running_loop().create_future()
@@ -304,6 +347,8 @@ class AsyncClient:
                 continue
             finally:
                 del self._waiting[id]
+        if self._refused is not None:
+            raise self._refused
         raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s")
 
     async def _send(self, message: Any, channel: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from numpy.typing import ArrayLike
 
 from sinew.client import calls, schema
+from sinew.client.keys import PathOrKey
 from sinew.client.messages import (
     Config,
     Evaluation,
@@ -87,6 +88,10 @@ class Client:
         For the answer to a request [s], in addition to the time that a request itself gives the daemon.
     retries : int
         How many more times a request without an answer is sent, each over a fresh connection.
+    server_key : str or path, optional
+        The daemon's public key, or its file, where an address of tcp asks for keys.
+    key_file : str or path, optional
+        File of the client's own secret key, as ``sinewctl keygen`` makes it; nobody else may read it.
 
     Attributes
     ----------
@@ -101,6 +106,8 @@ class Client:
         No answer in time.
     ProtocolError
         The daemon speaks another protocol.
+    RefusedError
+        The daemon does not let this key in, has another key than `server_key`, or asks for keys.
 
     Examples
     --------
@@ -109,10 +116,18 @@ class Client:
     ...     ctrl = session.control(now=0.01)
     """
 
-    def __init__(self, endpoint: str | None = None, timeout: float = 10.0, retries: int = 0) -> None:
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 0,
+        *,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
+    ) -> None:
         import zmq
 
-        self._wire = Wire(endpoint, timeout, retries)
+        self._wire = Wire(endpoint, timeout, retries, server_key, key_file)
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._boxes: dict[int, Mailbox] = {}
@@ -149,6 +164,7 @@ class Client:
             raise StateError("another thread uses the client: it cannot be closed")
         try:
             if self._socket is not None:
+                self._wire.handshakes.close(self._socket)
                 self._socket.close(LINGER)
                 self._socket = None
             self._context.destroy(linger=LINGER)
@@ -190,7 +206,10 @@ class Client:
         try:
             for option, value in ((zmq.LINGER, 0), (zmq.CONFLATE, 1), (zmq.SUBSCRIBE, b"")):
                 socket.setsockopt(option, value)
-            socket.connect(self._wire.telemetry_endpoint())
+            endpoint = self._wire.telemetry_endpoint()
+            if (keys := self._wire.keys_for(endpoint)) is not None:
+                keys.use(socket)
+            socket.connect(endpoint)
             while socket.poll(int(max(wait, 0.0) * 1e3)):
                 yield schema.convert(self._wire.published(socket.recv()))
             raise TimedOutError(f"no telemetry within {wait:g} s")
@@ -214,7 +233,8 @@ class Client:
         RecordSocket
             To be closed, or used with ``with``.
         """
-        return RecordSocket(self._wire.records_endpoint(), session, most=most)
+        endpoint = self._wire.records_endpoint()
+        return RecordSocket(endpoint, session, most=most, keys=self._wire.keys_for(endpoint))
 
     # -------------------------------------------------------------------------------- models and tasks
 
@@ -319,10 +339,12 @@ class Client:
         import zmq
 
         if self._socket is not None:
+            self._wire.handshakes.close(self._socket)
             self._socket.close(0)
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.MAXMSGSIZE, LONGEST)
+        self._wire.handshakes.watch(self._socket)
         self._wait = -1
         try:
             self._socket.connect(self._wire.endpoint)
@@ -333,17 +355,26 @@ class Client:
     def _request(self, call: Call[T], channel: int = 0) -> T:
         """Send a request and wait for its answer, again over fresh connections where none comes."""
         for attempt in range(self._wire.retries + 1):
-            if attempt:
+            if attempt or self._wire.handshakes.refused:
                 self._connect()
             id, data = self._wire.encode(call.request, channel)
             if not _send(self._socket, data):
                 continue
             until = time.monotonic() + self._wire.timeout + call.extra
+            self._await_handshake(until)
             while (left := until - time.monotonic()) > 0:
                 reply = self._take(left, id)
                 if reply is not None:
                     return self._wire.result(call, reply)
+        self._wire.handshakes.check()
         raise TimedOutError(f"no answer from {self._wire.endpoint} within {self._wire.timeout + call.extra:g} s")
+
+    def _await_handshake(self, until: float) -> None:
+        """Wait until the daemon has let the latest connection in; raises when it does not."""
+        handshakes = self._wire.handshakes
+        while handshakes.pending and (left := until - time.monotonic()) > 0:
+            handshakes.monitor.poll(int(left * 1e3) + 1)
+            handshakes.check()
 
     @_alone
     def _send(self, message: Any, channel: int) -> int:

@@ -80,6 +80,8 @@ class Hello:
     limits : Limits
     telemetry, records : str
         Addresses of telemetry and of records, empty where there are none.
+    role : str
+        Of this connection: ``"watch"``, ``"plan"``, ``"tune"`` or ``"admin"``.
     """
 
     protocol: int
@@ -90,6 +92,7 @@ class Hello:
     limits: Limits
     telemetry: str
     records: str = ""
+    role: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from sinew.client import schema
+from sinew.client.keys import Keys
 from sinew.client.wire import LONGEST
 from sinew.errors import ArgumentError, ProtocolError, StateError
 
@@ -29,7 +30,7 @@ def topic_of(session: int | None = None, kind: str | None = None) -> str:
     return f"{session} " if kind is None else f"{session} {kind} "
 
 
-def subscribed(context: Any, endpoint: str, session: int | None, most: int) -> Any:
+def subscribed(context: Any, endpoint: str, session: int | None, most: int, keys: Keys | None = None) -> Any:
     """Return a socket of one of ZeroMQ's contexts that gets records; parameters are those of `RecordSocket`."""
     import zmq
 
@@ -42,6 +43,8 @@ def subscribed(context: Any, endpoint: str, session: int | None, most: int) -> A
         for option, value in ((zmq.LINGER, 0), (zmq.RCVHWM, most), (zmq.MAXMSGSIZE, LONGEST)):
             socket.setsockopt(option, value)
         socket.setsockopt(zmq.SUBSCRIBE, topic_of(session).encode())
+        if keys is not None:
+            keys.use(socket)
         socket.connect(endpoint)
     except zmq.ZMQError as error:
         socket.close()
@@ -68,6 +71,8 @@ class RecordSocket:
     most : int
         Messages that may wait here to be taken; 0: any number. The daemon drops what has no place, and a gap in
         ``Record.number`` says so.
+    keys : Keys, optional
+        Where the address asks for them; those of a role ``admin``.
 
     Notes
     -----
@@ -75,14 +80,14 @@ class RecordSocket:
     What comes before these two is to be passed over.
     """
 
-    def __init__(self, endpoint: str, session: int | None = None, *, most: int = 0) -> None:
+    def __init__(self, endpoint: str, session: int | None = None, *, most: int = 0, keys: Keys | None = None) -> None:
         import zmq
 
         self.endpoint = endpoint
         self._zmq = zmq
         self._context: Any = zmq.Context()
         try:
-            self._socket: Any = subscribed(self._context, endpoint, session, most)
+            self._socket: Any = subscribed(self._context, endpoint, session, most, keys)
         except BaseException:
             self._context.term()
             raise

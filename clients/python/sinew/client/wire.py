@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from sinew.client import schema
+from sinew.client.keys import Handshakes, Keys, PathOrKey
 from sinew.client.messages import Hello
 from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
 
@@ -77,14 +78,25 @@ class Wire:
         For the answer to a request [s].
     retries : int
         How many more times a request is sent that got no answer.
+    server_key, key_file : str or path, optional
+        As of `sinew.Client`.
     """
 
-    def __init__(self, endpoint: str | None, timeout: float, retries: int) -> None:
+    def __init__(
+        self,
+        endpoint: str | None,
+        timeout: float,
+        retries: int,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
+    ) -> None:
         if not (timeout > 0 and math.isfinite(timeout)) or retries < 0:
             raise ArgumentError(f"timeout must be > 0 and retries >= 0, got {timeout:g} and {retries}")
         self.endpoint = default_endpoint() if endpoint is None else endpoint
         self.timeout = timeout
         self.retries = retries
+        self.keys = Keys.read(self.endpoint, server_key, key_file)
+        self.handshakes = Handshakes(self.endpoint, self.keys)
         self.hello: Hello | None = None
         self._reply: Any = type(schema.load().new("Reply"))
         self._telemetry: Any = type(schema.load().new("Telemetry"))
@@ -145,6 +157,10 @@ class Wire:
         if not address:
             raise RefusedError(f"the daemon at {self.endpoint} publishes no telemetry")
         return address
+
+    def keys_for(self, endpoint: str) -> Keys | None:
+        """Return the keys for an address of what is published: none at an ipc address."""
+        return self.keys if endpoint.startswith("tcp://") else None
 
     def records_endpoint(self) -> str:
         """Return the address of the daemon's records."""
