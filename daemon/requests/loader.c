@@ -321,6 +321,7 @@ static SnPlanner *planner_anew(SnDaemon *d, const SnSession *session, const Sine
             session->opened_with.horizon);
     return NULL;
   }
+  if (sn_settings_may_change(&session->opened_with, &def.settings, err) != SN_OK) return NULL;
   SnPlanner *planner = sn_planner_create(&def, err);
   if (!planner || !from || sn_restore_snapshot(from, session->checksum, planner, err) == SN_OK) return planner;
   sn_planner_free(planner);

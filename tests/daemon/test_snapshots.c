@@ -414,7 +414,11 @@ static void test_refused(void **state) {
   s->terms[0]->name = term;
   s->planner->horizon = 50;
   sn_test_expect_error(reset_to(&client, a, s), SINEW__V1__ERROR__CODE__INVALID, "horizon is 50");
-  s->planner->horizon = 48, s->adam->capacity = 1000;
+  s->planner->horizon = 48;
+  char *const integrator = s->planner->integrator;
+  s->planner->integrator = (char[]){"tsit5"};
+  sn_test_expect_error(reset_to(&client, a, s), SINEW__V1__ERROR__CODE__STATE, "integrator: cannot change");
+  s->planner->integrator = integrator, s->adam->capacity = 1000;
   expect_refused(s, a, "capacity is 1000");
   for (int k = 2; k < 5; k++) {
     Sinew__V1__Reply *x = plan_at(&client, a, opened->open->initial, k, NULL);
