@@ -163,6 +163,10 @@ SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
 
 SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_mul_J(m, w, lane, w->efc_vel, w->qvel);
+  if (m->nsurface > 0) {
+    SN_FOR(i, w->ncon[0]) sn_surface_rows(m, w, i);
+    SN_SYNC(lane);
+  }
   SN_FOR(i, w->nefc[0]) {
     const sn_real *kbip = w->efc_KBIP + 4 * i;
     sn_real slope;
@@ -317,6 +321,14 @@ SN_LOCAL void rows_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
 SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int ne = w->ne[0], nef = ne + w->nf[0], nefl = nef + w->nl[0];
   contacts_vjp(m, w, a, lane);
+  if (m->nsurface > 0) {
+    SN_SYNC(lane);
+    // several may add to one link: in their order
+    SN_ONE(lane) {
+      for (int i = 0; i < w->ncon[0]; ++i) sn_surface_vjp(m, w, a, i);
+    }
+    SN_SYNC(lane);
+  }
   SN_FOR(b, w->nblock[0]) {
     const SnBlock block = sn_block(w, b);
     if (block.row >= ne && block.row < nef) sn_friction_vjp(m, w, a, block);

@@ -261,6 +261,10 @@ SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnA
       for (int e = 0; e < con->dim; ++e) velocity[6 * z + e] += vel[e];
     }
   }
+  if (m->nsurface == 0) return;
+  sn_real surface[6];
+  sn_surface_velocity(m, w, i, surface);
+  for (int e = 0; e < 6; ++e) velocity[6 * SN_VEL + e] += surface[e];
 }
 #endif
 

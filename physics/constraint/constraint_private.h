@@ -63,6 +63,15 @@ SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 SN_FUNC void sn_contact_velocities(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *velocity);
 #endif
 
+// ---- constraint_surface.c ----
+
+// Computes the velocities (6) that moving surfaces add to those of contact i.
+SN_FUNC void sn_surface_velocity(const SnModel *m, const SnWorld *w, int i, sn_real vel[6]);
+// Adds them to efc_vel.
+SN_FUNC void sn_surface_rows(const SnModel *m, SnWorld *w, int i);
+// Adds the derivative of G (adjoint.h) by them, to bars of contact i and to wrenches of the links of its geoms.
+SN_FUNC void sn_surface_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
+
 // ---- impedance.c ----
 
 // Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.

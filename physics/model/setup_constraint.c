@@ -179,6 +179,12 @@ SnCode sn_setup_constraint(SnModel *m, SnError *err) {
   SnCode code = setup_chains(m, err);
   if (code == SN_OK) code = setup_inertia_bits(m, err);
   if (code != SN_OK) return code;
+  m->nsurface = 0;
+  for (int g = 0; g < m->ngeom; ++g) {
+    bool moves = false;
+    for (int e = 0; e < 6; ++e) moves = moves || m->geom_surfacevel[6 * g + e] != 0;
+    m->nsurface += moves;
+  }
   int *scratch = sn_model_alloc(m, sizeof(int) * (size_t)(m->nv + 1));
   if (!scratch) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   SourceList list = {0};

@@ -13,6 +13,7 @@
 #include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/surface_model.h"
 
 // Most rows and contacts that take part; coordinates of a contact and of the first mocap body, which follow those of
 // the state.
@@ -228,6 +229,21 @@ static void contacts_from_distance(void **state) {
   assert_true(k.far > 100 && k.count[SN_CNSTR_CONTACT_FRICTIONLESS] > 50);
 }
 
+// Surfaces that move; contacts' points and frames turn with their geoms' here, and the fields with the geoms.
+static void surfaces(void **state) {
+  (void)state;
+  static Rows k;
+  memset(&k, 0, sizeof k);
+  k.speed = 0.05;
+  for (int i = 0; i < 2; ++i) {
+    SnOracle o;
+    sn_surface_load(&o, i == 1);
+    check_rows(&k, "moving surfaces", &o, 10, 1e-6);
+    sn_oracle_free(&o);
+  }
+  assert_true(k.count[SN_CNSTR_CONTACT_ELLIPTIC] > 50 && k.count[SN_CNSTR_CONTACT_PYRAMIDAL] > 50);
+}
+
 static void all_finite(const char *what, const sn_real *x, int n) {
   for (int i = 0; i < n; ++i)
     if (!isfinite(x[i])) fail_msg("%s[%d] = %g", what, i, (double)x[i]);
@@ -426,6 +442,7 @@ int main(void) {
                                      cmocka_unit_test(weak),
                                      cmocka_unit_test(ball_and_slide),
                                      cmocka_unit_test(contacts_from_distance),
+                                     cmocka_unit_test(surfaces),
                                      cmocka_unit_test(impedance),
                                      cmocka_unit_test(zero_residual),
                                      cmocka_unit_test(ball_angles),

@@ -8,6 +8,7 @@
 #include "physics/model/model_arrays.h"
 #include "physics/step/step.h"
 #include "tests/support/gradcheck.h"
+#include "tests/support/parameter_check.h"
 #include "tests/support/tolerance.h"
 
 // A free body of two ellipsoids, a simple body, a chain of a box, an ellipsoid and a part that is welded to it.
@@ -101,7 +102,7 @@ static void off(void **state) {
   sn_oracle_free(&o);
 }
 
-enum { PARAMETERS = 10, MOST = 40 };
+enum { PARAMETERS = 10 };
 static const char *const arrays[PARAMETERS] = {"geom_fluid", "geom_size", "geom_pos", "body_mass", "body_inertia",
                                                "body_ipos",  "geom_quat", "density",  "viscosity", "wind"};
 
@@ -145,64 +146,11 @@ static SnModel *moved(const SnModel *m, int p, double step) {
   return copy;
 }
 
-// The next velocity (nv) of a model from the state of another world.
-static void next_velocity(const SnModel *m, const SnWorld *from, double *qvel) {
-  void *memory = aligned_alloc(64, sn_world_size(m));
-  SnWorld w;
-  SnLaneShared shared = {0};
-  SnLane lane = {.n = 1, .shared = &shared};
-  sn_world_init(m, &w, memory);
-  sn_world_copy_state(m, &w, from);
-  sn_step(m, &w, &lane);
-  for (int i = 0; i < m->nv; ++i) qvel[i] = (double)w.qvel[i];
-  free(memory);
-}
-
 static void check_parameters(const char *option) {
   SnOracle o;
-  SnGradWorld g;
   load(&o, option);
-  sn_grad_world_init(&g, &o);
-  const SnModel *m = o.m;
-  const int nv = m->nv;
-  SnModel *plus[PARAMETERS], *minus[PARAMETERS];
-  double step[PARAMETERS];
-  SnError err;
-  for (int p = 0; p < PARAMETERS; ++p) {
-    plus[p] = moved(m, p, step[p] = 1e-5);
-    minus[p] = moved(m, p, -1e-5);
-  }
-  SnModelTangents *t =
-      sn_model_tangents_create(m, (const SnModel *const *)plus, (const SnModel *const *)minus, step, PARAMETERS, &err);
-  if (!t) fail_msg("%s", err.text);
   sn_oracle_randomize(&o, 2);
-  sn_grad_world_sample(&g);
-  sn_grad_world_move(&g, NULL);
-  sn_forward(m, &g.w, &g.lane);
-  sn_real A[2 * MOST * 2 * MOST], E[2 * MOST * PARAMETERS], B[1];
-  void *memory = aligned_alloc(64, sn_parameter_rows_size(t));
-  const SnParameterRows by = {t, memory};
-  const SnStepJacobian to = {.A = A, .B = B, .by = &by, .E = E};
-  assert_true(nv <= MOST);
-  sn_step_sensitivity(m, &g.w, &g.a, &g.lane, &to);
-  for (int p = 0; p < PARAMETERS; ++p) {
-    double up[MOST], down[MOST], scale = 0;
-    next_velocity(plus[p], &g.w, up);
-    next_velocity(minus[p], &g.w, down);
-    for (int i = 0; i < nv; ++i) scale = sn_larger(scale, fabs(up[i] - down[i]) / (2 * step[p]));
-    for (int i = 0; i < nv; ++i) {
-      const double by_difference = (up[i] - down[i]) / (2 * step[p]), ours = (double)E[(nv + i) * PARAMETERS + p];
-      if (!(fabs(ours - by_difference) <= 1e-6 * (scale + 1e-3)))
-        fail_msg("%s, %s: dof %d by %s: %.10g, by differences %.10g", option, arrays[p], i, arrays[p], ours,
-                 by_difference);
-    }
-    assert_true(scale > 1e-6);
-    sn_model_free(plus[p]);
-    sn_model_free(minus[p]);
-  }
-  free(memory);
-  sn_model_tangents_free(t);
-  sn_grad_world_free(&g);
+  sn_check_step_parameters(&o, option, arrays, PARAMETERS, moved);
   sn_oracle_free(&o);
 }
 

@@ -61,7 +61,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><tendon><fixed name='t' stiffness='1' "
        "springyield='.1'><joint joint='j' coef='1'/></fixed></tendon>",
        "tendon 't': springyield (plastic spring) is not supported", 1},
-      {"<worldbody><geom name='belt' size='.1' surfacevel='1 0 0'/></worldbody>", "geom 'belt': surfacevel", 1},
       {"<worldbody><geom name='glue' size='.1' adhesion='1'/></worldbody>", "geom 'glue': adhesion is not supported",
        1},
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
