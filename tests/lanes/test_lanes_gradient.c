@@ -4,6 +4,7 @@
 #include "tests/support/lanes.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/surface_model.h"
 
 #include "physics/step/step.h"
 #include "physics/world/adjoint.h"
@@ -99,6 +100,20 @@ static void implicit(void **state) {
   }
 }
 
+// Moving surfaces, several contacts of which push one link.
+static void surfaces(void **state) {
+  (void)state;
+  for (int k = 0; k < 2; ++k) {
+    SnOracle o;
+    sn_surface_load(&o, k == 1);
+    for (int t = 0; t < 50; ++t) mj_step(o.mj, o.d);
+    assert_true(o.d->ncon > 3);
+    sn_oracle_copy_state(&o);
+    compare(&o);
+    sn_oracle_free(&o);
+  }
+}
+
 static void myohand(void **state) {
   (void)state;
   SnOracle o;
@@ -114,6 +129,6 @@ static void myohand(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(implicit),
-                                     cmocka_unit_test(myohand)};
+                                     cmocka_unit_test(surfaces), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
