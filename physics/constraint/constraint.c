@@ -356,6 +356,7 @@ SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
   SN_SYNC(lane);
+  if (sn_has_exact_diagonal(m)) sn_diagonal_vjp(m, w, a, lane);
   sn_rows_vjp(m, w, a, lane);
   if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip_exchange(m, w, lane);
 }

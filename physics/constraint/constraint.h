@@ -66,6 +66,12 @@ SN_FUNC sn_real sn_row_boundary(const SnWorld *w, int row, const sn_real *jar, i
 // Solves once more, from the qacc_warmstart that sn_solve has left, and finishes. The bits are those of both on a world
 // made anew that starts there. Uses the factor of sn_solve where it is that of this start. Leaves qacc_warmstart.
 SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);
+// ---- diagonal.c ----
+
+// Sets the motions and row_z of the next pass of the stages that add what impedances by exact diagonals have left
+// (diagonal.c). pass: 0, then what was returned. Returns -1 where none is left.
+SN_FUNC int sn_diagonal_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
+
 // ---- noslip.c ----
 
 // Solves friction once more, without regularisation, after Newton's method: qacc, efc_force, efc_state,

@@ -81,6 +81,9 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 // that impedance alone. depth is that of sn_reference_depth.
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
 
+// Returns true where a bound has replaced the R of a row, so that it does not follow impedance and inertia.
+SN_FUNC bool sn_is_bounded(const SnWorld *w, int row);
+
 #if defined(SN_MODEL_BARS)
 // Add the derivative of G (adjoint.h) by the model's solref, solimp, friction, margins and inverse weights. They are
 // those of a block of a source, or of contact i. velocity (3, 6) holds the contact velocities of the motions lambda, a,
@@ -88,6 +91,15 @@ SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, s
 SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block);
 SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *velocity);
 #endif
+
+// ---- diagonal.c ----
+
+// Computes x = M^-1 J' (nv) of the row of J whose nnz entries begin at address adr. Returns J x. One lane calls it.
+SN_FUNC sn_real sn_inverse_row(const SnModel *m, const SnWorld *w, int adr, int nnz, sn_real *x);
+// Returns J M^-1 J' of a row of a block and keeps M^-1 J' in diag_row.
+SN_FUNC sn_real sn_exact_diagonal(const SnModel *m, SnWorld *w, SnBlock block, int row);
+// Computes diag_bar from row_lambda and efc_force, and turns diag_on on.
+SN_FUNC void sn_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- constraint.c ----
 

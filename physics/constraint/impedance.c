@@ -192,7 +192,8 @@ SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock bl
     sn_real *kbip = w->efc_KBIP + 4 * row;
     kbip[2] = impedance_at(p.solimp, pos - w->efc_margin[row], kbip + 3);
     row_spring(p.solref, p.solimp[1], friction, kbip);
-    put_regularizer(w, row, regularizer(kbip[2], source_weight(m, type, id, k)));
+    const sn_real A = sn_has_exact_diagonal(m) ? sn_exact_diagonal(m, w, block, row) : source_weight(m, type, id, k);
+    put_regularizer(w, row, regularizer(kbip[2], A));
   }
 }
 
@@ -210,12 +211,13 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 
   const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];
   const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2], mu1 = con->friction[0];
+  const bool pyramid = type == SN_CNSTR_CONTACT_PYRAMIDAL;
+  const sn_real A = pyramid ? tran + mu1 * mu1 * tran : tran;
+  const sn_real R0 = regularizer(kbip[2], sn_has_exact_diagonal(m) ? sn_exact_diagonal(m, w, block, block.row) : A);
   if (type == SN_CNSTR_CONTACT_FRICTIONLESS) {
-    put_regularizer(w, block.row, regularizer(kbip[2], tran));
+    put_regularizer(w, block.row, R0);
     return;
   }
-  const bool pyramid = type == SN_CNSTR_CONTACT_PYRAMIDAL;
-  const sn_real R0 = regularizer(kbip[2], pyramid ? tran + mu1 * mu1 * tran : tran);
   const sn_real R1 = R0 / sn_max(SN_MINVAL, m->opt.impratio);
   con->mu = mu1 * sn_sqrt(R1 / R0);
   if (pyramid) {
@@ -242,11 +244,12 @@ SN_LOCAL sn_real bounded_R(const SnWorld *w, int row) {
   return w->efc_R[row] / (2 * mu * mu);
 }
 
-// Returns true where a bound has replaced the R of a row.
-SN_LOCAL bool is_bounded(const SnWorld *w, int row) {
+#if !defined(SN_PACK)
+SN_FUNC bool sn_is_bounded(const SnWorld *w, int row) {
   const sn_real R = bounded_R(w, row);
   return R <= SN_MINVAL * (1 + 8 * SN_EPS) || R >= SN_R(1e30) * (1 - 8 * SN_EPS);
 }
+#endif
 
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
@@ -254,7 +257,7 @@ SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, s
   const sn_bar reference = a->row_c[row] * kbip[0] * slope * depth;
   const sn_bar force = a->row_lambda[row] * w->efc_force[row];
   if (!sn_any(force) || imp <= SN_R(1e-30)) return reference;
-  if (is_bounded(w, row)) return reference;
+  if (sn_is_bounded(w, row)) return reference;
   return reference + force * (slope / (imp * (1 - imp)));
 }
 
@@ -297,7 +300,7 @@ SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const
   // the force of saturated friction loss does not depend on D
   const int state = w->efc_state[row];
   if (state == SN_CSTATE_LINEARNEG || state == SN_CSTATE_LINEARPOS) return;
-  if (imp <= SN_R(1e-30) || is_bounded(w, row)) return;
+  if (imp <= SN_R(1e-30) || sn_is_bounded(w, row)) return;
   bar->impedance += force / (imp * (1 - imp));
   bar->weight -= force;
 }
@@ -435,7 +438,8 @@ SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnCo
     const int row = con->efc_address + r;
     const sn_real sign = r % 2 ? -1 : 1;
     for (int z = 0; z < 3; ++z) friction[r / 2] += sign * a->row_z[3 * row + z] * velocity[6 * z + r / 2 + 1];
-    if (!is_bounded(w, row)) friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
+    if (!sn_is_bounded(w, row))
+      friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
   }
 }
 

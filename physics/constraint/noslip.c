@@ -70,30 +70,13 @@ SN_LOCAL void slip_islands(const SnModel *m, SnWorld *w) {
     w->slip_trace[slip_find(w, m->dof_treeid[i])] += w->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
 }
 
-// x = M^-1 x on one lane.
-SN_LOCAL void slip_solve(const SnModel *m, const SnWorld *w, sn_real *x) {
-  for (int i = m->nv - 1; i >= 0; --i) {
-    const int adr = m->M_rowadr[i], n = m->M_rownnz[i] - 1;
-    if (x[i] != 0)
-      for (int k = adr; k < adr + n; ++k) x[m->M_colind[k]] -= w->qLD[k] * x[i];
-  }
-  for (int i = 0; i < m->nv; ++i) {
-    const int adr = m->M_rowadr[i], n = m->M_rownnz[i] - 1;
-    sn_real sum = x[i] * w->qLDiagInv[i];
-    for (int k = adr; k < adr + n; ++k) sum -= w->qLD[k] * x[m->M_colind[k]];
-    x[i] = sum;
-  }
-}
-
 // slip_row and slip_A of group k.
 SN_LOCAL void slip_rows(const SnModel *m, SnWorld *w, int k) {
   const SnSlipGroup g = sn_slip_group(w, k);
   for (int j = 0; j < g.num; ++j) {
     const int row = g.row + j, adr = w->efc_J_rowadr[row];
     sn_real *x = w->slip_row + row * m->nv;
-    sn_zero(x, m->nv);
-    for (int q = adr; q < adr + w->efc_J_rownnz[row]; ++q) x[w->efc_J_colind[q]] = w->efc_J[q];
-    slip_solve(m, w, x);
+    sn_inverse_row(m, w, adr, w->efc_J_rownnz[row], x);
     for (int i = 0; i <= j; ++i) {
       const sn_real A = sn_slip_rate(w, g.row + i, x);
       w->slip_A[row * SN_MAXSLIP + i] = A;

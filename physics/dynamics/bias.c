@@ -423,7 +423,7 @@ SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 }
 
 SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  const bool damped = sn_is_damped(m) || sn_has_noslip(m);
+  const bool damped = sn_is_damped(m) || sn_has_noslip(m) || sn_has_exact_diagonal(m);
   SN_FOR(k, m->nlink) bias_link_vjp(m, w, a, m->level_body[k], damped);
   SN_SYNC(lane);
   // several tendons add to one link: in their order

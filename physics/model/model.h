@@ -274,7 +274,7 @@ SnCode sn_option_check(const SnOption *o, SnError *err);
 
 // Lists what the engine lacks of an integrator and flags as MuJoCo numbers them. Returns the number of lines; each is
 // complete and stays valid ("option 'sleep': sleeping is not supported").
-enum { SN_OPTION_LINES = 7 };
+enum { SN_OPTION_LINES = 6 };
 int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]);
 // Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types
 // needs it. Pairs with closed forms do without.

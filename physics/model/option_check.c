@@ -43,7 +43,6 @@ static const struct {
   const char *text;
 } refused_flag[] = {
     {SN_ENBL_SLEEP, "option 'sleep': sleeping is not supported"},
-    {SN_ENBL_DIAGEXACT, "option 'diagexact': the exact diagonal of the constraint inertia is not supported"},
     {SN_ENBL_IPC, "option 'ipc': incremental potential contact is not supported"},
     {SN_ENBL_SPECULATIVE, "option 'speculative': speculative contact is not supported"},
 };

@@ -177,6 +177,10 @@ static void set_options(SnHorizon *h) {
 
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err) {
   if (check_settings(settings, err) != SN_OK) return NULL;
+  if (sn_has_exact_diagonal(m)) {
+    sn_fail(err, SN_ERR_UNSUPPORTED, "horizon: flag diagexact: chosen steps do not support it; switch it off");
+    return NULL;
+  }
   if (sn_has_noslip(m)) {
     sn_fail(
         err, SN_ERR_UNSUPPORTED,

@@ -118,20 +118,25 @@ SN_LOCAL void step_forces_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   SN_MARK(lane, PASSIVE_VJP);
 }
 
-// What the noslip solver has changed: passes of the stages that turn rates into displacements. They use the bars that
-// are done.
-SN_LOCAL void step_noslip_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
-  for (int pass = sn_noslip_pass(m, w, a, lane, 0); pass > 0; pass = sn_noslip_pass(m, w, a, lane, pass)) {
-    sn_adjoint_clear_bars(m, a, lane);
-    sn_adjoint_clear_contacts(w, a, lane);
-    sn_motion_propagate(m, w, a, lane);
-    sn_rows_vjp(m, w, a, lane);
-    sn_bias_vjp(m, w, a, lane);
-    sn_collision_vjp(m, w, a, lane);
-    sn_tendon_vjp(m, w, a, lane);
-    sn_kinematics_vjp(m, w, a, lane);
-    sn_branched_vjp(m, w, a, lane, false);
-  }
+// A pass of the stages that turn rates into displacements, for motions and rates of rows of its own. It uses the bars,
+// which are done.
+SN_LOCAL void step_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_adjoint_clear_bars(m, a, lane);
+  sn_adjoint_clear_contacts(w, a, lane);
+  sn_motion_propagate(m, w, a, lane);
+  sn_rows_vjp(m, w, a, lane);
+  sn_bias_vjp(m, w, a, lane);
+  sn_collision_vjp(m, w, a, lane);
+  sn_tendon_vjp(m, w, a, lane);
+  sn_kinematics_vjp(m, w, a, lane);
+  sn_branched_vjp(m, w, a, lane, false);
+}
+
+// What products of rows with M^-1 leave: that of noslip's sweeps and of exact diagonals.
+SN_LOCAL void step_passes(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  for (int pass = 0; sn_has_noslip(m) && (pass = sn_noslip_pass(m, w, a, lane, pass)) > 0;) step_pass(m, w, a, lane);
+  for (int pass = 0; sn_has_exact_diagonal(m) && (pass = sn_diagonal_pass(m, w, a, lane, pass)) > 0;)
+    step_pass(m, w, a, lane);
 }
 
 // sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.
@@ -150,7 +155,7 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
   sn_kinematics_vjp(m, w, a, lane);
   sn_branched_vjp(m, w, a, lane, true);
   sn_bias_slope_vjp(m, w, a, lane);
-  if (sn_has_noslip(m)) step_noslip_vjp(m, w, a, lane);
+  step_passes(m, w, a, lane);
   SN_MARK(lane, KINEMATICS_VJP);
 }
 

@@ -91,6 +91,9 @@ enum { SN_MAXSLIP = 5 };  // most rows that the noslip solver solves together: f
 // Returns true where the solver is followed by the noslip solver.
 SN_INLINE bool sn_has_noslip(const SnModel *m) { return m->opt.noslip_iterations > 0; }
 
+// Returns true where impedances are made of the exact diagonal of J M^-1 J', not of inverse inertias at qpos0.
+SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_DIAGEXACT) != 0; }
+
 // Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
 SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
   return w->step[0] > 0 ? w->step[0] : m->opt.timestep;

@@ -22,6 +22,9 @@ typedef struct SnConstraintCase {
 int sn_constraint_cases(SnConstraintCase *out, int max);
 // Loads free bodies on a plane and arms that touch each other. Contacts join bodies with and without common dofs.
 void sn_constraint_load_contacts(SnOracle *o, const SnConstraintCase *c);
+// Loads bodies that touch a plane and each other, all of which can move anywhere: no block of rows of a contact is
+// singular.
+void sn_constraint_load_bodies(SnOracle *o, const SnConstraintCase *c);
 // Loads joints and tendons with limits, friction losses and every equality.
 void sn_constraint_load_joints(SnOracle *o, const SnConstraintCase *c);
 // Draws a random state of MuJoCo, close to the reference pose when speed < 0.2 [rad/s or m/s]. Calls mj_forward and

@@ -86,9 +86,10 @@ static const char chains[] =
     "<actuator><velocity joint='j1' kv='1'/><cylinder joint='j3' timeconst='.1' bias='0 0 0' "
     "area='1'/></actuator></mujoco>";
 
-// Friction that the noslip solver solves once more: losses, elliptic contacts of two islands.
+// Friction that the noslip solver solves once more: losses, elliptic contacts of two islands. Exact diagonals.
 static const char slipping[] =
-    "<mujoco><option timestep='0.004' cone='elliptic' noslip_iterations='4'/><worldbody><geom type='plane' size='3 3 "
+    "<mujoco><option timestep='0.004' cone='elliptic' noslip_iterations='4'><flag "
+    "diagexact='enable'/></option><worldbody><geom type='plane' size='3 3 "
     "1' "
     "friction='.6'/>"
     "<body pos='0 0 .2'><joint name='a' axis='0 1 0' frictionloss='.05' damping='.01'/><geom type='capsule' size='.03' "

@@ -6,7 +6,8 @@ enum { SN_SMALL_MODELS = 3 };
 
 // Returns model i, 0 <= i < SN_SMALL_MODELS.
 const char *sn_small_model(int i);
-// Returns a model with the noslip solver: a finger with friction loss that pushes a box along a floor.
+// Returns a model with the noslip solver and exact diagonals: a finger with friction loss that pushes a box along a
+// floor.
 const char *sn_slipping_model(void);
 // Returns one more model, for the adjoint. It has tendons that branch, with armature, damping and a muscle, gravity
 // compensation, and actuators of joints at their limits.

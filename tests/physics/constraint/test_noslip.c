@@ -251,27 +251,11 @@ static void load_losses(SnOracle *o, const SnConstraintCase *c) {
   sn_oracle_load_string(o, xml);
 }
 
-// Bodies that touch a plane and each other, all of which can move anywhere: a block of friction is never singular.
-static void load_bodies(SnOracle *o, const SnConstraintCase *c) {
-  char xml[3000];
-  snprintf(xml, sizeof xml,
-           "<mujoco><option timestep='0.004' cone='%s' impratio='%g' %s/><default><geom condim='%d' solref='%s' "
-           "solimp='%s' friction='0.7 0.02 0.01' density='800'/></default><worldbody><geom type='plane' size='5 5 1'/>"
-           "<body pos='0 0 0.09'><freejoint/><geom type='box' size='0.1 0.07 0.1'/></body>"
-           "<body pos='0.25 0 0.095'><freejoint/><geom type='sphere' size='0.1' friction='0.4 0.03 0.02'/></body>"
-           "<body pos='0.25 0.3 0.04' euler='0 85 0'><freejoint/><geom type='capsule' size='0.05 0.1'/>"
-           "<body pos='0 0.09 0'><joint axis='0 0.3 1' frictionloss='0.05' armature='0.01'/>"
-           "<geom type='sphere' size='0.05' pos='0 0.06 0'/></body></body>"
-           "<body pos='0.21 0.02 0.26'><freejoint/><geom type='sphere' size='0.07'/></body></worldbody></mujoco>",
-           c->cone, c->impratio, c->option, c->condim, c->solref, c->solimp);
-  sn_oracle_load_string(o, xml);
-}
-
 static void gradients_of_contacts(void **state) {
   (void)state;
   static Slip s;
   memset(&s, 0, sizeof s);
-  gradients(load_bodies, "bodies", 19, &s);
+  gradients(sn_constraint_load_bodies, "bodies", 19, &s);
   assert_true(s.count[SN_SLIP_FREE] > 100 && s.count[SN_SLIP_LOW] > 20 && s.count[SN_SLIP_HIGH] > 20);
   assert_true(s.count[SN_SLIP_EDGE] > 20);
 }

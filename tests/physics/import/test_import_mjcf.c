@@ -50,7 +50,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<option integrator='discrete'/>",
        "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported", 1},
       {"<option><flag sleep='enable'/></option>", "option 'sleep': sleeping is not supported", 1},
-      {"<option><flag diagexact='enable'/></option>", "option 'diagexact': the exact diagonal", 1},
       {"<option><flag speculative='enable'/></option>", "option 'speculative': speculative contact", 1},
       {"<option><flag nativeccd='disable'/></option><worldbody><geom name='rock' size='1' contype='2'/><geom size='1'/>"
        "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3' contype='0' "
