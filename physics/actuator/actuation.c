@@ -2,6 +2,13 @@
 //
 //   force_i = gain_i(length, velocity) * (ctrl_i or act_i) + bias_i(length, velocity)
 //   qfrc_actuator = actuator_moment' force  (manual, Computation, "Actuation model")
+// A controller (SN_GAIN_PID) has up to three controls, setpoints p of the length and v of the velocity and a force f,
+// and up to two activations, a setpoint s that follows p at a limited rate r, and the integral z of the error:
+//   p' = p, or with a limit s + clip(p - s, +-r h),   s_dot = (p' - s) / h,   z_dot = p' - length,
+// z_dot cut to the side that leads back where |z| has reached its bound;
+//   force_i = -b_1 p' - b_2 v + f + k z + bias_i(length, velocity),   b_1, b_2 the slopes of the affine bias.
+// On a rotation p means what is nearest to s, p' in the force what is nearest to the length, and the error is the one
+// within half a turn.
 // Limits act in this order: ctrl to ctrlrange, the total of a tendon's actuators to its actfrcrange (all
 // scaled alike), each force to forcerange, then the total on a joint (gravity compensation
 // included where the joint asks for that) to its actfrcrange.
@@ -92,6 +99,79 @@ SN_INLINE int act_last(const SnModel *m, int i) {
   return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
 }
 
+// ---- controllers ----
+
+SN_INLINE bool act_is_pid(const SnModel *m, int i) { return m->actuator_gaintype[i] == SN_GAIN_PID; }
+
+// What a controller works on: its controls, and where they and its activations are; -1: it has none.
+typedef struct ActPid {
+  sn_real pos, vel, ff, rate, error;  // setpoints and force, rates of the two activations
+  int ctrl[3], slew, integral;
+  bool clipped, held;  // the setpoint moves as fast as it may; the integral is at its bound
+} ActPid;
+
+// Clamped control k, 0 where there is none.
+SN_INLINE sn_real act_pid_ctrl(const SnModel *m, const SnWorld *w, int k, bool bad_ctrl) {
+  return k < 0 || bad_ctrl ? 0 : sn_clamped_ctrl(m, w, k);
+}
+
+// The setpoint that follows with a limited rate, and that rate.
+SN_LOCAL void act_pid_slew(const SnModel *m, const SnWorld *w, int i, ActPid *p) {
+  const sn_real period = m->actuator_period[i], before = w->act[p->slew], h = sn_timestep(m, w);
+  const sn_real most = m->actuator_dynprm[SN_NDYN * i + 1] * h;
+  const sn_real wanted = period > 0 ? act_near_setpoint(p->pos, before, period) : p->pos;
+  p->pos = sn_clip(wanted, before - most, before + most);
+  p->clipped = wanted < before - most || wanted > before + most;
+  p->rate = (p->pos - before) / h;
+}
+
+// The rate of the integral.
+SN_LOCAL void act_pid_error(const SnModel *m, const SnWorld *w, int i, ActPid *p) {
+  const sn_real period = m->actuator_period[i], bound = m->actuator_dynprm[SN_NDYN * i], z = w->act[p->integral];
+  sn_real error = p->pos - w->actuator_length[m->actuator_outadr[i]];
+  if (period > 0) error = act_near_setpoint(error, 0, period);
+  p->held = bound > 0 && ((z >= bound && error > 0) || (z <= -bound && error < 0));
+  p->error = p->held ? 0 : error;
+}
+
+SN_LOCAL void act_pid(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl, ActPid *p) {
+  const int spec = m->actuator_ctrlspec[i], bits[3] = {SN_INPUT_POS, SN_INPUT_VEL, SN_INPUT_FF};
+  int u = m->actuator_ctrladr[i], adr = m->actuator_actadr[i];
+  for (int k = 0; k < 3; ++k) p->ctrl[k] = spec & bits[k] ? u++ : -1;
+  const bool states = m->actuator_actnum[i] > 0;
+  p->slew = states && m->actuator_dynprm[SN_NDYN * i + 1] > 0 ? adr++ : -1;
+  p->integral = states && m->actuator_gainprm[SN_NGAIN * i] > 0 ? adr : -1;
+  p->pos = act_pid_ctrl(m, w, p->ctrl[0], bad_ctrl);
+  p->vel = act_pid_ctrl(m, w, p->ctrl[1], bad_ctrl);
+  p->ff = act_pid_ctrl(m, w, p->ctrl[2], bad_ctrl);
+  p->clipped = p->held = false;
+  if (p->slew >= 0) act_pid_slew(m, w, i, p);
+  if (p->integral >= 0) act_pid_error(m, w, i, p);
+}
+
+// The integral that the force sees.
+SN_INLINE sn_real act_pid_integral(const SnModel *m, const SnWorld *w, int i, const ActPid *p) {
+  const sn_real z = w->act[p->integral];
+  return m->actuator_actearly[i] ? act_advance(m, i, z, p->error, sn_timestep(m, w)) : z;
+}
+
+// The setpoint of the length that the force sees.
+SN_INLINE sn_real act_pid_setpoint(const SnModel *m, const SnWorld *w, int i, const ActPid *p) {
+  const sn_real period = m->actuator_period[i];
+  return period > 0 ? act_near_setpoint(p->pos, w->actuator_length[m->actuator_outadr[i]], period) : p->pos;
+}
+
+SN_LOCAL sn_real act_pid_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
+  const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i;
+  ActPid p;
+  act_pid(m, w, i, bad_ctrl, &p);
+  sn_real force = -prm[1] * act_pid_setpoint(m, w, i, &p) - prm[2] * p.vel + p.ff;
+  if (p.integral >= 0) force += m->actuator_gainprm[SN_NGAIN * i] * act_pid_integral(m, w, i, &p);
+  return force + act_bias(m, w, i);
+}
+
+// ---- forces ----
+
 // What the gain of actuator i multiplies; act_dot is known.
 SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   const int last = act_last(m, i);
@@ -109,6 +189,7 @@ SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_
 // Force of actuator i before all limits.
 SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   if (sn_actuator_disabled(m, i)) return 0;
+  if (act_is_pid(m, i)) return act_pid_force(m, w, i, bad_ctrl);
   return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
 }
 
@@ -116,6 +197,14 @@ SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool 
 SN_LOCAL void act_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
   const int last = act_last(m, i);
   const sn_real ctrl = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
+  if (act_is_pid(m, i)) {
+    ActPid p;
+    act_pid(m, w, i, bad_ctrl, &p);
+    if (p.slew >= 0) w->act_dot[p.slew] = p.rate;
+    if (p.integral >= 0) w->act_dot[p.integral] = p.error;
+    w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
+    return;
+  }
   for (int k = m->actuator_actadr[i]; k < last; ++k) w->act_dot[k] = 0;
   if (last >= 0) w->act_dot[last] = act_rate(m, i, ctrl, w->act[last]);
   w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
@@ -366,6 +455,77 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   SN_SYNC(lane);
 }
 
+// Bar of control k, of an actuator, as it sees it.
+SN_LOCAL void act_pid_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, bool bad_ctrl, sn_bar bar) {
+  if (k < 0 || bad_ctrl) return;
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) act_ctrl_model_vjp(m, w, a, k, bar);
+#endif
+  if (act_ctrl_free(m, w, k)) a->ctrl_bar[k] += bar;
+}
+
+#if defined(SN_MODEL_BARS)
+// A controller's force by gains, with the bar `bar`.
+SN_LOCAL void act_pid_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, const ActPid *p,
+                                sn_bar bar) {
+  const int o = m->actuator_outadr[i];
+  if (to->actuator_biasprm) {
+    sn_bar *prm = to->actuator_biasprm + SN_NBIAS * i;
+    prm[0] += bar;
+    prm[1] += bar * (w->actuator_length[o] - act_pid_setpoint(m, w, i, p));
+    prm[2] += bar * (w->actuator_velocity[o] - p->vel);
+  }
+  if (to->actuator_gainprm && p->integral >= 0)
+    to->actuator_gainprm[SN_NGAIN * i] += bar * act_pid_integral(m, w, i, p);
+}
+#endif
+
+// A controller: bars of its force before all limits and of the rates of its setpoint and integral. A turn by which a
+// setpoint is shifted is constant.
+SN_LOCAL void act_pid_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar,
+                          sn_bar slew_bar, sn_bar integral_bar) {
+  const sn_real *prm = m->actuator_biasprm + SN_NBIAS * i, h = sn_timestep(m, w);
+  const int o = m->actuator_outadr[i];
+  sn_bar *length_bar = a->trn_length_bar + o, pos_bar = bar * -prm[1];
+  ActPid p;
+  act_pid(m, w, i, bad_ctrl, &p);
+  *length_bar += bar * prm[1];
+  a->trn_rate_bar[SN_NMOTION * o + SN_VEL] += bar * prm[2];
+  act_pid_ctrl_vjp(m, w, a, p.ctrl[1], bad_ctrl, bar * -prm[2]);
+  act_pid_ctrl_vjp(m, w, a, p.ctrl[2], bad_ctrl, bar);
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) act_pid_model_vjp(m, w, sn_model_bar(a), i, &p, bar);
+#endif
+  if (p.integral >= 0) {
+    const sn_bar z_bar = bar * m->actuator_gainprm[SN_NGAIN * i];
+    if (m->actuator_actearly[i]) {
+      act_advance_vjp(m, i, w->act[p.integral], p.error, h, z_bar, a->act_bar + p.integral, &integral_bar);
+#if defined(SN_MODEL_BARS)
+      if (sn_model_bar(a)) act_advance_model_vjp(m, sn_model_bar(a), i, w->act[p.integral], p.error, h, z_bar);
+#endif
+    } else {
+      a->act_bar[p.integral] += z_bar;
+    }
+    if (!p.held) {
+      pos_bar += integral_bar;
+      *length_bar -= integral_bar;
+    }
+  }
+  if (p.slew >= 0) {
+    pos_bar += slew_bar / h;
+    a->act_bar[p.slew] -= slew_bar / h;
+    if (p.clipped) {
+      a->act_bar[p.slew] += pos_bar;
+#if defined(SN_MODEL_BARS)
+      if (sn_model_bar(a) && sn_model_bar(a)->actuator_dynprm)
+        sn_model_bar(a)->actuator_dynprm[SN_NDYN * i + 1] += pos_bar * (p.rate > 0 ? h : -h);
+#endif
+      return;
+    }
+  }
+  act_pid_ctrl_vjp(m, w, a, p.ctrl[0], bad_ctrl, pos_bar);
+}
+
 // Bars of the activation and the control of actuator i from that of the rate of its activation.
 SN_LOCAL void act_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar) {
   const int last = act_last(m, i), k = m->actuator_ctrladr[i];
@@ -453,6 +613,10 @@ SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_bar bar
 SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar) {
   const int o = m->actuator_outadr[i], last = act_last(m, i), k = m->actuator_ctrladr[i];
   if (!sn_any(bar) || sn_actuator_disabled(m, i)) return;
+  if (act_is_pid(m, i)) {
+    act_pid_vjp(m, w, a, i, bad_ctrl, bar, sn_bar_of(0), sn_bar_of(0));
+    return;
+  }
   sn_bar *length_bar = a->trn_length_bar + o, *velocity_bar = a->trn_rate_bar + SN_NMOTION * o + SN_VEL;
   const sn_bar input_bar = bar * act_gain(m, w, i);
   act_gain_vjp(m, w, i, bar * act_input(m, w, i, bad_ctrl), length_bar, velocity_bar);
@@ -498,6 +662,14 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
   SN_SYNC(lane);
 }
 
+// Bars of the rates of a controller's activations.
+SN_LOCAL void act_pid_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl) {
+  ActPid p;
+  act_pid(m, w, i, bad_ctrl, &p);
+  act_pid_vjp(m, w, a, i, bad_ctrl, sn_bar_of(0), p.slew >= 0 ? a->act_dot_bar[p.slew] : sn_bar_of(0),
+              p.integral >= 0 ? a->act_dot_bar[p.integral] : sn_bar_of(0));
+}
+
 SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return;
@@ -506,7 +678,10 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     const int o = m->actuator_outadr[i], last = act_last(m, i);
     a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
     a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
-    if (last >= 0 && sn_any(a->act_dot_bar[last])) act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
+    if (last >= 0 && act_is_pid(m, i))
+      act_pid_rates_vjp(m, w, a, i, bad_ctrl);
+    else if (last >= 0 && sn_any(a->act_dot_bar[last]))
+      act_dot_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
   }
   if (m->nsaturable > 0) sn_saturation_vjp(m, w, a, lane);
   SN_SYNC(lane);

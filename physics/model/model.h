@@ -73,8 +73,18 @@ typedef enum SnTrn {
   SN_TRN_SITE,
   SN_TRN_BODY
 } SnTrn;
-typedef enum SnDyn { SN_DYN_NONE, SN_DYN_INTEGRATOR, SN_DYN_FILTER, SN_DYN_FILTEREXACT, SN_DYN_MUSCLE } SnDyn;
-typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE } SnGain;
+typedef enum SnDyn {
+  SN_DYN_NONE,
+  SN_DYN_INTEGRATOR,
+  SN_DYN_FILTER,
+  SN_DYN_FILTEREXACT,
+  SN_DYN_MUSCLE,
+  SN_DYN_PID = 6
+} SnDyn;
+typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_PID = 5 } SnGain;
+// Lists the controls that a controller (SN_GAIN_PID) may have, as bits of actuator_ctrlspec: setpoints of length and
+// velocity, a force besides. They stand in this order.
+enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4 };
 typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE } SnBias;
 // Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {

@@ -235,6 +235,20 @@ static SnCode check_tendons(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Whether controls and activations of actuator i are those that its types need.
+static bool actuator_is_whole(const SnModel *m, int i) {
+  const int dyn = m->actuator_dyntype[i], spec = m->actuator_ctrlspec[i];
+  if (m->actuator_gaintype[i] != SN_GAIN_PID)
+    return m->actuator_gaintype[i] <= SN_GAIN_MUSCLE && dyn <= SN_DYN_MUSCLE && m->actuator_ctrlnum[i] == 1 &&
+           m->actuator_actnum[i] == (dyn != SN_DYN_NONE);
+  const int slew = m->actuator_dynprm[SN_NDYN * i + 1] > 0, integral = m->actuator_gainprm[SN_NGAIN * i] > 0;
+  const int controls = (spec & SN_INPUT_POS) + (spec & SN_INPUT_VEL) / 2 + (spec & SN_INPUT_FF) / 4;
+  const int states = dyn == SN_DYN_PID ? slew + integral : 0;
+  return m->actuator_biastype[i] == SN_BIAS_AFFINE && (dyn == SN_DYN_NONE || dyn == SN_DYN_PID) && spec > 0 &&
+         spec < 2 * SN_INPUT_FF && m->actuator_ctrlnum[i] == controls && m->actuator_actnum[i] == states &&
+         (states > 0) == (dyn == SN_DYN_PID) && (states == 0 || (spec & SN_INPUT_POS));
+}
+
 static SnCode check_actuators(const SnModel *m, SnError *err) {
   int ctrl = 0, out = 0, act = 0;
   for (int i = 0; i < m->nactuator; ++i) {
@@ -247,11 +261,10 @@ static SnCode check_actuators(const SnModel *m, SnError *err) {
     if (m->actuator_ctrladr[i] != ctrl) COMPLAIN(actuator_ctrladr, i, "controls follow the order of actuators");
     if (m->actuator_outadr[i] != out) COMPLAIN(actuator_outadr, i, "forces follow the order of actuators");
     if (m->actuator_outnum[i] != 1) COMPLAIN(actuator_outnum, i, "must be 1");
-    if ((m->actuator_actnum[i] == 1) != (m->actuator_dyntype[i] != SN_DYN_NONE))
-      COMPLAIN(actuator_actnum, i, "must fit the activation dynamics");
+    if (!actuator_is_whole(m, i)) COMPLAIN(actuator_actnum, i, "must fit the activation dynamics, gain and controls");
     if (m->actuator_actadr[i] != (m->actuator_actnum[i] ? act : -1))
       COMPLAIN(actuator_actadr, i, "activations follow the order of actuators");
-    ctrl += 1;
+    ctrl += m->actuator_ctrlnum[i];
     out += 1;
     act += m->actuator_actnum[i];
   }

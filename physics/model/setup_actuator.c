@@ -74,8 +74,8 @@ static SnCode actuator_row(const SnModel *m, int i, int *col, int *side, int *n,
 static SnCode setup_rows(SnModel *m, SnError *err) {
   m->nmom = 0;
   for (int i = 0; i < m->nactuator; ++i) {
-    if (m->actuator_outnum[i] != 1 || m->actuator_outadr[i] != i || m->actuator_ctrlnum[i] != 1)
-      return sn_fail(err, SN_ERR_UNSUPPORTED, "actuator %d: only one control and one output are supported", i);
+    if (m->actuator_outnum[i] != 1 || m->actuator_outadr[i] != i)
+      return sn_fail(err, SN_ERR_UNSUPPORTED, "actuator %d: only one output is supported", i);
     const SnCode code = actuator_row(m, i, NULL, NULL, &m->nmom, err);
     if (code != SN_OK) return code;
   }
@@ -171,14 +171,14 @@ static SnCode setup_joint_actuators(SnModel *m, SnError *err) {
 
 // Period of the setpoint of a position servo whose transmission is a rotation in space, else 0. A
 // servo has a fixed gain, an affine bias with the opposite stiffness, and its setpoint in ctrl or in
-// an integrator's act.
+// an integrator's act; or it is a controller (SN_GAIN_PID).
 static sn_real setpoint_period(const SnModel *m, int i) {
   const sn_real *gear = m->actuator_gear + 6 * m->actuator_outadr[i];
   const int id = m->actuator_trnid[2 * i], trn = m->actuator_trntype[i], dyn = m->actuator_dyntype[i];
   const bool servo = m->actuator_gaintype[i] == SN_GAIN_FIXED && m->actuator_biastype[i] == SN_BIAS_AFFINE &&
                      m->actuator_gainprm[SN_NGAIN * i] == -m->actuator_biasprm[SN_NBIAS * i + 1] &&
                      (dyn == SN_DYN_NONE || dyn == SN_DYN_INTEGRATOR);
-  if (!servo) return 0;
+  if (!servo && m->actuator_gaintype[i] != SN_GAIN_PID) return 0;
   if (trn == SN_TRN_SITE && m->actuator_trnid[2 * i + 1] >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0)
     return 2 * SN_PI * sn_norm3(gear + 3);
   if ((trn == SN_TRN_JOINT || trn == SN_TRN_JOINTINPARENT) && m->jnt_type[id] == SN_JNT_BALL)

@@ -3,7 +3,8 @@
 // alone.
 //
 // Most rows need no adjoint of their own. An activation depends on itself and on its control alone, so all activations
-// share one. But under RK4, which moves them with a mean velocity, positions move with the new velocity v+: from
+// share one; not where a controller has some, which depend on its length. But under RK4, which moves them with a mean
+// velocity, positions move with the new velocity v+: from
 //   q+ = q (+) h v+,    q_bar += R q+_bar,    v+_bar += h J q+_bar
 // (integrate.c; R and J are 1 but for turns) the row of position k is the sum over i of h J_ik times the row of
 // velocity i, and column k of R at the positions of its own joint.
@@ -107,11 +108,18 @@ SN_LOCAL void jacobian_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
   sn_position_vjp(m, w, a, lane);
 }
 
+// Whether each activation needs an adjoint of its own.
+SN_LOCAL bool jacobian_each(const SnModel *m) {
+  for (int i = 0; i < m->nactuator; ++i)
+    if (m->actuator_gaintype[i] == SN_GAIN_PID && m->actuator_actnum[i] > 0) return true;
+  return false;
+}
+
 SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to) {
   const int activations = jacobian_activations(m);
-  bool each = false;
+  bool each = jacobian_each(m);
 #if defined(SN_MODEL_BARS)
-  if (to->by) each = jacobian_begin_parameters(m, a, to);
+  if (to->by) each = jacobian_begin_parameters(m, a, to) || each;
 #endif
   const int n = each ? activations + m->na : jacobian_adjoints(m);
   for (int first = 0; first < n; first += SN_COLUMNS) {

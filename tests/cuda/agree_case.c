@@ -35,7 +35,8 @@ static bool load_text(AgreeCase *c, int *i) {
               {"tendons", sn_tendon_xml},
               {"wraps", sn_wrap_xml},
               {"actuators", sn_actuator_xml},
-              {"passive", sn_passive_xml}};
+              {"passive", sn_passive_xml},
+              {"controllers", sn_controller_xml}};
   const int n = sizeof list / sizeof *list;
   if (*i >= n) {
     *i -= n;

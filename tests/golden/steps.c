@@ -236,14 +236,12 @@ static void small_models(void) {
     snprintf(name, sizeof name, "dynamics%d", i);
     run_model(name, &o, false, false);
   }
-  const char *const models[][2] = {{"tendons", sn_tendon_xml},
-                                   {"wraps", sn_wrap_xml},
-                                   {"actuators", sn_actuator_xml},
-                                   {"passive", sn_passive_xml},
-                                   {"all_sensors", golden_sensors}};
+  const char *const models[][2] = {{"tendons", sn_tendon_xml},      {"wraps", sn_wrap_xml},
+                                   {"actuators", sn_actuator_xml},  {"passive", sn_passive_xml},
+                                   {"all_sensors", golden_sensors}, {"controllers", sn_controller_xml}};
   for (size_t i = 0; i < sizeof models / sizeof *models; ++i) {
     sn_oracle_load_string(&o, models[i][1]);
-    run_model(models[i][0], &o, i == 2 || i == 4, false);
+    run_model(models[i][0], &o, i == 2 || i >= 4, false);
   }
   for (int i = 0; i < 2; ++i) {
     snprintf(xml, sizeof xml, sn_adhesion_xml, i ? "elliptic" : "pyramidal");

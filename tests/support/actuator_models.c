@@ -112,6 +112,20 @@ const char sn_actuator_xml[] =
     "<general group='3' joint='d' dyntype='filter' dynprm='.1'/>"
     "</actuator></mujoco>";
 
+// Controllers with every set of controls and activations, at bounds and within them, on a rotation, with limits.
+const char sn_controller_xml[] =
+    "<mujoco><option timestep='.004'/>" BODIES
+    "<actuator>"
+    "<pid joint='h' kp='3' kv='.4'/><pid joint='d' kp='3' kv='.4' input='pos'/><pid joint='c' kp='2' kv='.5' "
+    "input='vel'/>"
+    "<pid joint='s' kp='2' kv='.3' input='pos vel ff'/><pid joint='d' kp='2' ki='3' input='pos ff' ffrange='-.3 .4'/>"
+    "<pid joint='h' kp='2' kv='.1' ki='4' imax='.2'/><pid joint='c' kp='2' slewmax='300' posrange='-.5 .6'/>"
+    "<pid joint='c' kp='2' kv='.2' ki='1.5' imax='.4' slewmax='20'/><pid joint='ball' kp='2' ki='3' slewmax='30' "
+    "gear='0 "
+    ".3 .1'/><pid tendon='t' kp='2' kv='.2' ki='3' slewmax='200' forcerange='-1 1'/>"
+    "<pid group='3' joint='h' kp='2' ki='1' slewmax='10'/><general joint='h' gaintype='pid' gainprm='2' dyntype='pid' "
+    "biastype='affine' biasprm='.1 -3 -.2' actearly='true' input='pos vel' actrange='-.3 .4'/></actuator></mujoco>";
+
 const char sn_passive_xml[] = "<mujoco>" BODIES "</mujoco>";
 
 // Contacts of every kind, some in the gap, one on a geom of the world.

@@ -73,24 +73,29 @@ static void compare(SnOracle *o) {
   compare_next_activation(o);
 }
 
+static const char *const models[] = {sn_actuator_xml, sn_controller_xml};
+
 static void every_branch(void **state) {
   (void)state;
-  SnOracle o;
-  sn_oracle_load_string(&o, sn_actuator_xml);
-  for (int k = 0; k < 300; ++k) {
-    sn_oracle_randomize(&o, 1);
-    for (int i = 0; i < o.m->na; ++i) o.d->act[i] *= 1.3;
-    compare(&o);
+  for (int x = 0; x < 2; ++x) {
+    SnOracle o;
+    sn_oracle_load_string(&o, models[x]);
+    for (int k = 0; k < 300; ++k) {
+      sn_oracle_randomize(&o, 1);
+      for (int i = 0; i < o.m->na; ++i) o.d->act[i] *= 1.3;
+      compare(&o);
+    }
+    sn_oracle_free(&o);
   }
-  sn_oracle_free(&o);
 }
 
 // Flags and groups that switch things off; a control that is not a number switches all controls off.
 static void switches(void **state) {
   (void)state;
-  for (int c = 0; c < 7; ++c) {
+  for (int k = 0; k < 14; ++k) {
     SnError err;
-    mjModel *mj = sn_oracle_read_string(sn_actuator_xml, &err);
+    const int c = k / 2;
+    mjModel *mj = sn_oracle_read_string(models[k % 2], &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;
@@ -101,7 +106,7 @@ static void switches(void **state) {
     if (c == 5) mj->opt.disableflags |= mjDSBL_SPRING | mjDSBL_DAMPER;
     SnOracle o;
     assert_int_equal(sn_oracle_open(&o, mj, &err), SN_OK);
-    for (int k = 0; k < 20; ++k) {
+    for (int sample = 0; sample < 20; ++sample) {
       sn_oracle_randomize(&o, 1);
       if (c == 6) o.d->ctrl[5] = NAN;
       if (c == 0) memset(o.d->act_dot, 0, sizeof(double) * (size_t)o.m->na);

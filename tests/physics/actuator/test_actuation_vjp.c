@@ -87,12 +87,16 @@ static void check_with(const char *name, SnOracle *o, double speed, int samples,
   sn_grad_world_free(&s.g);
 }
 
+static const char *const models[] = {sn_actuator_xml, sn_controller_xml};
+
 static void every_branch(void **state) {
   (void)state;
-  SnOracle o;
-  sn_oracle_load_string(&o, sn_actuator_xml);
-  check_with("actuation, all kinds", &o, 1, 60, sample);
-  sn_oracle_free(&o);
+  for (int x = 0; x < 2; ++x) {
+    SnOracle o;
+    sn_oracle_load_string(&o, models[x]);
+    check_with(x == 0 ? "actuation, all kinds" : "controllers", &o, 1, 60, sample);
+    sn_oracle_free(&o);
+  }
 }
 
 // Flags and groups that switch things off; a control that is not a number switches all controls off.
@@ -105,9 +109,10 @@ static bool bad_sample(void *context) {
 
 static void switches(void **state) {
   (void)state;
-  for (int c = 0; c < 5; ++c) {
+  for (int k = 0; k < 10; ++k) {
     SnError err;
-    mjModel *mj = sn_oracle_read_string(sn_actuator_xml, &err);
+    const int c = k / 2;
+    mjModel *mj = sn_oracle_read_string(models[k % 2], &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;

@@ -72,71 +72,94 @@ static void place(SnOracle *o, const SnOracle *from) {
   sn_solve_finish(m, &o->w, &o->lane);
 }
 
-static void by_parameters(void **state) {
-  (void)state;
-  const double step = 1e-6;
+// The model and those with each parameter moved up and down, and the directions that these make.
+typedef struct Family {
   SnOracle o, up[PARAMETERS], down[PARAMETERS];
+  SnParameterRows by;
+  SnAdjoint a;
+  void *memory;
+} Family;
+
+static const double step = 1e-6;
+
+static void open_family(Family *f) {
   const SnModel *plus[PARAMETERS], *minus[PARAMETERS];
   double steps[PARAMETERS];
   SnError err = {0};
-  load(&o, -1, 0);
-  assert_true(o.m->nsensordata <= SENSORS);
+  load(&f->o, -1, 0);
+  assert_true(f->o.m->nsensordata <= SENSORS);
   for (int p = 0; p < PARAMETERS; ++p) {
-    load(&up[p], p, step);
-    load(&down[p], p, -step);
-    plus[p] = up[p].m;
-    minus[p] = down[p].m;
+    load(&f->up[p], p, step);
+    load(&f->down[p], p, -step);
+    plus[p] = f->up[p].m;
+    minus[p] = f->down[p].m;
     steps[p] = step;
   }
-  SnModelTangents *tangents = sn_model_tangents_create(o.m, plus, minus, steps, PARAMETERS, &err);
-  if (!tangents) fail_msg("%s", err.text);
-  const SnParameterRows by = {tangents, aligned_alloc(64, (sn_parameter_rows_size(tangents) + 63) / 64 * 64)};
-  SnAdjoint a;
-  void *memory = aligned_alloc(64, (sn_adjoint_size(o.m) + 63) / 64 * 64);
-  sn_adjoint_init(o.m, &a, memory);
-  sn_oracle_randomize(&o, 0.5);
-  for (int i = 0; i < 3; ++i) o.d->qpos[5 + i] = o.mj->qpos0[5 + i];
-  const double flat[4] = {1, .01, .02, .1};
-  for (int i = 0; i < 4; ++i) o.d->qpos[8 + i] = flat[i] / sqrt(1.0105);
-  o.d->qpos[7] = 0.09;
-  mj_forward(o.mj, o.d);
-  sn_oracle_copy_state(&o);
-  place(&o, &o);
-  assert_true(o.w.ncon[0] > 0);
-  sn_parameter_rows_begin(&by, &a);
-  int moving = 0;
-  for (int r = 0; r < o.m->nsensordata; ++r) {
-    sn_real bar[SENSORS] = {0}, row[PARAMETERS];
-    bar[r] = 1;
-    sn_adjoint_clear(o.m, &a, &o.lane);
-    sn_motion_rest(o.m, &o.w, &a, &o.lane);
-    sn_sensor_data_vjp(o.m, &o.w, &a, &o.lane, bar);
-    sn_position_vjp(o.m, &o.w, &a, &o.lane);
-    sn_parameter_row(&by, 0, row);
-    sn_parameter_rows_clear(&by);
-    for (int p = 0; p < PARAMETERS; ++p) {
-      sn_real y[2][SENSORS];
-      place(&up[p], &o);
-      place(&down[p], &o);
-      sn_sensor_data(up[p].m, &up[p].w, &up[p].lane, y[0]);
-      sn_sensor_data(down[p].m, &down[p].w, &down[p].lane, y[1]);
-      const double difference = ((double)y[0][r] - (double)y[1][r]) / (2 * step);
-      moving += fabs(difference) > 1e-3;
-      if (!(fabs((double)row[p] - difference) <= 2e-5 * (20 + fabs(difference))))
-        fail_msg("number %d of the sensors by %s: %.9g, difference %.9g", r, names[p], (double)row[p], difference);
-    }
+  f->by.tangents = sn_model_tangents_create(f->o.m, plus, minus, steps, PARAMETERS, &err);
+  if (!f->by.tangents) fail_msg("%s", err.text);
+  f->by.memory = aligned_alloc(64, (sn_parameter_rows_size(f->by.tangents) + 63) / 64 * 64);
+  f->memory = aligned_alloc(64, (sn_adjoint_size(f->o.m) + 63) / 64 * 64);
+  sn_adjoint_init(f->o.m, &f->a, f->memory);
+}
+
+static void close_family(Family *f) {
+  for (int p = 0; p < PARAMETERS; ++p) {
+    sn_oracle_free(&f->up[p]);
+    sn_oracle_free(&f->down[p]);
   }
-  sn_parameter_rows_end(&a);
+  sn_model_tangents_free((SnModelTangents *)f->by.tangents);
+  free(f->by.memory);
+  free(f->memory);
+  sn_oracle_free(&f->o);
+}
+
+// Number r of the sensors by all parameters; returns how many of the derivatives are not zero.
+static int check_number(Family *f, int r) {
+  SnOracle *o = &f->o;
+  sn_real bar[SENSORS] = {0}, row[PARAMETERS], y[2][SENSORS];
+  int moving = 0;
+  bar[r] = 1;
+  sn_adjoint_clear(o->m, &f->a, &o->lane);
+  sn_motion_rest(o->m, &o->w, &f->a, &o->lane);
+  sn_sensor_data_vjp(o->m, &o->w, &f->a, &o->lane, bar);
+  sn_position_vjp(o->m, &o->w, &f->a, &o->lane);
+  sn_parameter_row(&f->by, 0, row);
+  sn_parameter_rows_clear(&f->by);
+  for (int p = 0; p < PARAMETERS; ++p) {
+    SnOracle *const end[2] = {&f->up[p], &f->down[p]};
+    for (int e = 0; e < 2; ++e) {
+      place(end[e], o);
+      sn_sensor_data(end[e]->m, &end[e]->w, &end[e]->lane, y[e]);
+    }
+    const double difference = ((double)y[0][r] - (double)y[1][r]) / (2 * step);
+    moving += fabs(difference) > 1e-3;
+    if (!(fabs((double)row[p] - difference) <= 2e-5 * (20 + fabs(difference))))
+      fail_msg("number %d of the sensors by %s: %.9g, difference %.9g", r, names[p], (double)row[p], difference);
+  }
+  return moving;
+}
+
+static void by_parameters(void **state) {
+  (void)state;
+  static Family f;
+  open_family(&f);
+  SnOracle *o = &f.o;
+  const double flat[4] = {1, .01, .02, .1};
+  sn_oracle_randomize(o, 0.5);
+  for (int i = 0; i < 3; ++i) o->d->qpos[5 + i] = o->mj->qpos0[5 + i];
+  for (int i = 0; i < 4; ++i) o->d->qpos[8 + i] = flat[i] / sqrt(1.0105);
+  o->d->qpos[7] = 0.09;
+  mj_forward(o->mj, o->d);
+  sn_oracle_copy_state(o);
+  place(o, o);
+  assert_true(o->w.ncon[0] > 0);
+  int moving = 0;
+  sn_parameter_rows_begin(&f.by, &f.a);
+  for (int r = 0; r < o->m->nsensordata; ++r) moving += check_number(&f, r);
+  sn_parameter_rows_end(&f.a);
   print_message("%d derivatives that are not zero\n", moving);
   assert_true(moving > 150);
-  for (int p = 0; p < PARAMETERS; ++p) {
-    sn_oracle_free(&up[p]);
-    sn_oracle_free(&down[p]);
-  }
-  sn_model_tangents_free(tangents);
-  free(by.memory);
-  free(memory);
-  sn_oracle_free(&o);
+  close_family(&f);
 }
 
 int main(void) {
