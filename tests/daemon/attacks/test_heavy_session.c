@@ -64,10 +64,11 @@ static void end(Greedy *g) {
   request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
   request.close = &close;
   sn_test_send(&g->client, &request);
-  for (Sinew__V1__Reply *r = NULL; !r || r->body_case != SINEW__V1__REPLY__BODY_CLOSE;) {
+  for (bool closed = false; !closed;) {
+    Sinew__V1__Reply *r = sn_test_receive(&g->client, 30);
+    assert_non_null(r);
+    closed = r->body_case == SINEW__V1__REPLY__BODY_CLOSE;
     sn_test_done(r);
-    assert_non_null(r = sn_test_receive(&g->client, 30));
-    if (r->body_case == SINEW__V1__REPLY__BODY_CLOSE) break;
   }
   sn_test_done(g->opened);
   sn_test_disconnect(&g->client);
