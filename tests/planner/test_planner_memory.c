@@ -1,6 +1,7 @@
 // What a planner takes of a budget: about what it takes of the heap, and nothing where it is refused.
 #include <malloc.h>
 
+#include "planner/backend/backend_impl.h"
 #include "planner/base/budget.h"
 #include "tests/planner/planner_fixture.h"
 #include "tests/support/slow.h"
@@ -65,6 +66,11 @@ static void as_the_heap(void **state) {
   free_fixture(x);
 }
 
+static SnCode no_memory(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
+  (void)b, (void)model, (void)starts;
+  return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+}
+
 // One byte less than a planner needs is too little, of its own and of all; the text has what is asked for and allowed.
 static void refused(void **state) {
   (void)state;
@@ -96,6 +102,14 @@ static void refused(void **state) {
   assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_LIMIT);
   assert_int_equal(sn_planner_settings(p)->adam_starts, 16);
   assert_true(sn_budget_taken(&budget) == needs);
+
+  // What cannot be allocated after all is given back.
+  budget.all = 0;
+  SnCode (*const reserve)(SnBackend *, SnBackendModel *, int, SnError *) = x->backend->reserve_multistart;
+  x->backend->reserve_multistart = no_memory;
+  assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_MEMORY);
+  x->backend->reserve_multistart = reserve;
+  assert_true(sn_budget_taken(&budget) == needs && sn_planner_bytes(p) == needs);
   SnPlanner *second = sn_planner_create(&def, &err);
   assert_non_null(second);
   sn_planner_free(second);

@@ -115,6 +115,60 @@ static void abandoned(void **state) {
   free_fixture(&x);
 }
 
+// An iteration of Adam pauses after each start that it prepares, and again after each that it evaluates; the best
+// controls and the costs are those of one without pauses.
+static void starts_pause(void **state) {
+  (void)state;
+  enum { STARTS = 8 };
+  SnError err = {0};
+  Fixture x;
+  sn_real want[STEPS * 3], initial[3] = {0};
+  double term[TERMS], cost = 0;
+  const SnClock monotonic = sn_clock_monotonic();
+  make_fixture(&x, 1);
+  assert_int_equal(sn_backend_reserve_multistart(x.backend, x.model, STARTS, &err), SN_OK);
+  for (int pauses = 0; pauses < 2; ++pauses) {
+    memset(x.ctrl, 0, sizeof x.ctrl);
+    SnMultistartJob job = {.state = x.state,
+                           .target = x.target,
+                           .nstep = STEPS,
+                           .max_velocity = 1e3,
+                           .settings = sn_default_gradient_settings(),
+                           .grid = {.nstep = STEPS, .knots = STEPS, .spacing = 1, .interpolation = SN_SPLINE_ZERO},
+                           .rule = sn_adam_settings(&task->settings),
+                           .noise = x.noise,
+                           .initial_ctrl = initial,
+                           .starts = STARTS,
+                           .count = STARTS,
+                           .init = true,
+                           .iterations = 1,
+                           .deadline = INFINITY,
+                           .ctrl = x.ctrl,
+                           .best_term = term};
+    CountingClock count = {0};
+    const SnClock clock = counting_clock(&count);
+    if (!pauses) assert_true(sn_backend_multistart(x.backend, x.model, &job, &monotonic, INFINITY));
+    for (int i = 0; pauses && i < STARTS; ++i) {  // one start, one look at the clock, which has reached the end
+      assert_false(sn_backend_multistart(x.backend, x.model, &job, &clock, (double)i));
+      assert_int_equal(atomic_load(&count.reads), i + 1);
+    }
+    int calls = 1;
+    while (pauses && !sn_backend_multistart(x.backend, x.model, &job, &clock, (double)atomic_load(&count.reads) + 2))
+      ++calls;
+    if (pauses) assert_true(calls > STARTS * STEPS);
+    assert_int_equal(job.used, STARTS);
+    sn_backend_multistart_end(x.backend, x.model, &job);
+    assert_true(isfinite(job.best_cost) && job.best_cost < job.cost_before);
+    if (!pauses) {
+      memcpy(want, x.ctrl, sizeof want);
+      cost = job.best_cost;
+    }
+    assert_memory_equal(want, x.ctrl, sizeof want);
+    assert_true(job.best_cost == cost);
+  }
+  free_fixture(&x);
+}
+
 // Backends by name. A program of floats has no libraries, and says so.
 static void by_name(void **state) {
   (void)state;
@@ -140,6 +194,6 @@ static void by_name(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_pauses), cmocka_unit_test(abandoned),
-                                     cmocka_unit_test(by_name)};
+                                     cmocka_unit_test(starts_pause), cmocka_unit_test(by_name)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
