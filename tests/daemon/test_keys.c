@@ -420,12 +420,42 @@ static void test_bad_starts(void **state) {
   sn_test_daemon_remove(&k.daemon);
 }
 
+// What a peer is told that says in the handshake of loopback tcp that it is this user, or a key.
+static uint64_t told_to_forger(int port) {
+  static const char *const lies[] = {"Peer-Address", "host:0:0:1", "User-Id", ":0", "User-Id", "0:0", NULL};
+  unsigned char bytes[8192];
+  Sinew__V1__StatisticsRequest all = SINEW__V1__STATISTICS_REQUEST__INIT;
+  Sinew__V1__Request *request = SN_TEST_MESSAGE(statistics, STATISTICS, &all);
+  const int fd = sn_raw_connect_tcp(port, "DEALER", lies);
+  assert_true(fd >= 0);
+  assert_true(sn_raw_frame(fd, 0, bytes, sinew__v1__request__pack(request, bytes)));
+  // The length of a frame is one byte, of a long one eight.
+  int n = 0, got = 1;
+  size_t head = 9, size = sizeof bytes;
+  while (got > 0 && (size_t)n < head + size) {
+    got = sn_raw_receive(fd, 10, bytes + n, sizeof bytes - (size_t)n);
+    n += got > 0 ? got : 0;
+    if (n < 9) continue;
+    head = bytes[0] & 2 ? 9 : 2;
+    size = head == 2 ? bytes[1] : (size_t)bytes[7] << 8 | bytes[8];
+  }
+  close(fd);
+  Sinew__V1__Reply *r = sinew__v1__reply__unpack(NULL, (size_t)n - head, bytes + head);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_STATISTICS);
+  assert_int_equal(r->statistics->n_sessions, 1);
+  const uint64_t id = r->statistics->sessions[0]->session;
+  sn_test_done(r);
+  return id;
+}
+
 // Without keys a process of this machine that came over loopback is told no ids, and may use those that it knows.
 static void test_loopback_without_keys(void **state) {
   (void)state;
   SnTestDaemon d = {0};
   char tcp[64], option[80];
-  snprintf(tcp, sizeof tcp, "tcp://127.0.0.1:%d", sn_test_free_port());
+  const int port = sn_test_free_port();
+  snprintf(tcp, sizeof tcp, "tcp://127.0.0.1:%d", port);
   snprintf(option, sizeof option, "--tcp=%s", tcp);
   sn_test_daemon_start(&d, (const char *const[]){option, NULL});
   SnTestClient local, other;
@@ -434,6 +464,7 @@ static void test_loopback_without_keys(void **state) {
   const uint64_t id = sn_test_open(&other, "arm_reach", 1, NULL);
   assert_int_equal(told_id(&other, id), 0);
   assert_int_equal(told_id(&local, id), id);
+  assert_int_equal(told_to_forger(port), 0);
   Sinew__V1__Reply *r = sn_test_statistics(&other, id);
   assert_int_equal(r->statistics->sessions[0]->session, id);
   sn_test_done(r);

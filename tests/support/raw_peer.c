@@ -1,6 +1,8 @@
 #include "tests/support/raw_peer.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +58,7 @@ static size_t add_property(unsigned char *p, const char *name, const void *value
   return n + 5 + size;
 }
 
-static bool shake_hands(int fd, const char *type, const void *name, size_t size) {
+static bool shake_hands(int fd, const char *type, const void *name, size_t size, const char *const *more) {
   static const char greeting[64] = {(char)0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
   unsigned char ready[4096], answer[256];
   if (!sn_raw_bytes(fd, greeting, sizeof greeting)) return false;
@@ -64,6 +66,7 @@ static bool shake_hands(int fd, const char *type, const void *name, size_t size)
   memcpy(ready, "\5READY", 6);
   size_t n = 6 + add_property(ready + 6, "Socket-Type", type, strlen(type));
   if (name) n += add_property(ready + n, "Identity", name, size);
+  for (; more && *more; more += 2) n += add_property(ready + n, more[0], more[1], strlen(more[1]));
   return sn_raw_frame(fd, SN_RAW_COMMAND, ready, n) && recv(fd, answer, sizeof answer, 0) > 0;
 }
 
@@ -72,7 +75,18 @@ int sn_raw_connect(const char *endpoint, const char *type, const void *name, siz
   snprintf(address.sun_path, sizeof address.sun_path, "%s", endpoint + strlen("ipc://"));
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 && shake_hands(fd, type, name, size))
+  if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 && shake_hands(fd, type, name, size, NULL))
+    return fd;
+  close(fd);
+  return -1;
+}
+
+int sn_raw_connect_tcp(int port, const char *type, const char *const *properties) {
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 && shake_hands(fd, type, NULL, 0, properties))
     return fd;
   close(fd);
   return -1;

@@ -12,6 +12,10 @@ enum { SN_RAW_MORE = 1, SN_RAW_COMMAND = 4 };
 // property is left out. Returns the file descriptor, or -1 when the connection was refused or ended.
 int sn_raw_connect(const char *endpoint, const char *type, const void *name, size_t size);
 
+// Connects likewise to a port of 127.0.0.1, with more properties in the handshake: names and values in turn, NULL at
+// the end.
+int sn_raw_connect_tcp(int port, const char *type, const char *const *properties);
+
 // Send one frame, or bytes as they are. Return false when the connection has ended.
 bool sn_raw_frame(int fd, int flags, const void *bytes, size_t size);
 bool sn_raw_bytes(int fd, const void *bytes, size_t size);
