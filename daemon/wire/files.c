@@ -1,3 +1,4 @@
+#include "daemon/wire/users_private.h"
 #include "daemon/wire/wire.h"
 
 #include <errno.h>
@@ -16,7 +17,8 @@ static atomic_int ceiling = INT_MAX;
 // Takes the place of the C library's accept4() (without <sys/socket.h>, whose declaration has a type of its own for the
 // address), as it is called by libzmq: that ends the process when there is no file for a connection to an ipc address
 // (EMFILE), and tells of a connection only after it has accepted it, so that a burst would be faster than the event
-// loop. One too many is closed here, and libzmq told that the peer has gone away.
+// loop. One too many is closed here, and libzmq told that the peer has gone away. So is one of a user who may not come
+// in, before a byte of it is read.
 int accept4(int fd, void *address, void *size, int flags);
 
 int accept4(int fd, void *address, void *size, int flags) {
@@ -25,6 +27,11 @@ int accept4(int fd, void *address, void *size, int flags) {
     close(client);
     client = -1;
     errno = EMFILE;
+  }
+  if (client >= 0 && !sn_users_admit(client)) {
+    close(client);
+    client = -1;
+    errno = ECONNABORTED;
   }
   if (client < 0 && errno == EMFILE) errno = ECONNABORTED;
   return client;
@@ -43,6 +50,7 @@ static int raise_limit(void) {
 }
 
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err) {
+  if (sn_users_prepare(config->users, err) != SN_OK) return err->code;
   const int limit = raise_limit(), listeners = 1 + (*config->telemetry != '\0') + (*config->records != '\0');
   const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
   const int capacity = (limit - own) / listeners;

@@ -6,6 +6,7 @@
 #include <zmq.h>
 
 #include "daemon/wire/sockets_private.h"
+#include "daemon/wire/users_private.h"
 
 // Seconds between looks, and from the end of the old listener, which removes the file's name itself, to the new one.
 #define LOOK_TIME 1.0
@@ -17,12 +18,13 @@ SnCode sn_socket_bind(SnSocketFile *file, void *socket, const char *address, SnE
   const int on = 1;
   struct stat st;
   if (strchr(address, '[')) zmq_setsockopt(socket, ZMQ_IPV6, &on, sizeof on);
-  // Sockets are for this user alone.
-  const mode_t mask = umask(0077);
-  const int rc = zmq_bind(socket, address);
-  umask(mask);
-  if (rc != 0) return sn_fail(err, SN_ERR_IO, "cannot listen on %s: %s", address, zmq_strerror(errno));
   const char *path = path_of(address);
+  // Sockets are for this user alone, unless others are given; those are told apart when they connect.
+  const mode_t mask = umask(0077);
+  int rc = zmq_bind(socket, address);
+  umask(mask);
+  if (rc == 0 && path && sn_users_given()) rc = chmod(path, 0666);
+  if (rc != 0) return sn_fail(err, SN_ERR_IO, "cannot listen on %s: %s", address, zmq_strerror(errno));
   *file = (SnSocketFile){.address = address, .ours = path && stat(path, &st) == 0};
   if (file->ours) {
     file->device = st.st_dev;

@@ -8,6 +8,7 @@
 #include <zmq.h>
 
 #include "daemon/wire/endpoint_private.h"
+#include "daemon/wire/users_private.h"
 #include "physics/base/clock.h"
 
 // REPLIES_WAITING is more than a burst of requests makes; a client that has so many does not read. RECORDS_WAITING are
@@ -214,6 +215,16 @@ static void report_refused(SnSockets *s, SnListener *listener) {
   listener->refused = listener->evicted = 0;
 }
 
+// One line a minute, however many they were.
+static void report_turned_away(SnSockets *s, double now) {
+  unsigned user;
+  if (s->turned_away_told > 0 && now - s->turned_away_told < 60) return;
+  const int n = sn_users_turned_away(&user);
+  if (n == 0) return;
+  sn_log_event(s->log, SN_LOG_WARNING, "denied: %d connections over ipc, the latest of user %u", n, user);
+  s->turned_away_told = now;
+}
+
 // Opens again what is published; where that goes on to fail the daemon serves without.
 static void publish_again(SnSockets *s, SnListener *listener, double now) {
   SnError err = {0};
@@ -228,6 +239,7 @@ SnCode sn_sockets_maintain(SnSockets *s, SnError *err) {
   report_refused(s, &s->records);
   const double now = sn_clock_now();
   sn_zap_report(&s->zap, now);
+  report_turned_away(s, now);
   const int unheard = sn_connections_cut_unheard(&s->connections, now);
   if (unheard) sn_log_event(s->log, SN_LOG_DEBUG, "unheard: %d connections are to try again", unheard);
   SnListener *const listener[] = {&s->router, &s->telemetry, &s->records};

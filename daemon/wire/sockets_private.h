@@ -51,6 +51,7 @@ typedef struct SnSockets {
   int monitors;      // made so far; each has a name of its own
   SnReply **unsent;  // (connections) replies that did not fit into a client's pipe, the newest of each
   int nunsent;
+  double turned_away_told;  // when the log had a line of users who were turned away; 0: never
 } SnSockets;
 
 // Checks the addresses, takes the locks, binds. err says which address and why. `access` says who may connect, and

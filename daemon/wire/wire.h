@@ -9,8 +9,8 @@
 #include "daemon/wire/records.h"
 
 // Raises the limit of open files as far as is useful and lowers config->connections to what fits, with a line of the
-// log. From then on connections are refused that would take the files that sinewd needs for itself. Returns an error
-// where not even a few connections fit.
+// log. From then on connections are refused that would take the files that sinewd needs for itself, and those of users
+// who may not come in. Returns an error where not even a few connections fit.
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err);
 
 typedef struct SnWire SnWire;
