@@ -226,6 +226,60 @@ static void beside(SnTestClient *c, uint64_t id, Sinew__V1__State *x, const SnTe
   sn_test_disconnect(&admin);
 }
 
+typedef struct Strange {
+  SnTestKey key;
+  atomic_bool stop;
+  int times;
+} Strange;
+
+// Tries to come in by a key that is not on the list, again and again.
+static void *be_strange(void *argument) {
+  Strange *s = argument;
+  sn_test_key(&s->key);
+  for (; !atomic_load(&s->stop); s->times++) {
+    SnTestClient c;
+    sn_test_connect_key(&c, &keyed, &s->key);
+    sn_test_receive(&c, 0.005);
+    sn_test_disconnect(&c);
+  }
+  return NULL;
+}
+
+static void print_figures(const char *name, Figures *f, const Figures *alone) {
+  qsort(f->took, PLANS, sizeof *f->took, sn_test_compare_doubles);
+  print_message("%-23s p50 %5.1f ms, p99 %5.1f ms, %5.2f iterations a plan: %.2f of alone\n", name,
+                1e3 * f->took[PLANS / 2], 1e3 * f->took[PLANS * 99 / 100], f->iterations,
+                f->iterations / alone->iterations);
+}
+
+static void test_strangers_are_not_noticed(void **state) {
+  (void)state;
+  SnTestClient c;
+  Sinew__V1__Reply *opened;
+  static Figures alone, beside_it;
+  int times = 0;
+  sn_test_connect_key(&c, &keyed, &key[GOOD]);
+  const uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
+  for (int i = 0; i < ROUNDS; i++) {
+    Strange s = {.times = 0};
+    pthread_t thread;
+    measure(&c, id, opened->open->initial, &alone);
+    assert_int_equal(pthread_create(&thread, NULL, be_strange, &s), 0);
+    measure(&c, id, opened->open->initial, &beside_it);
+    atomic_store(&s.stop, true);
+    pthread_join(thread, NULL);
+    times += s.times;
+  }
+  print_figures("alone", &alone, &alone);
+  print_figures("beside a stranger", &beside_it, &alone);
+  print_message("  who tried to come in %d times\n", times);
+  sn_test_done(opened);
+  close_session(&c, id);
+  sn_test_disconnect(&c);
+  assert_true(times > ROUNDS);
+  if (JUDGE_TIME) assert_true(beside_it.iterations > 0.5 * alone.iterations);
+}
+
 // In turn, since other programs of the machine take their part, too.
 static void test_others_do_not_notice(void **state) {
   (void)state;
@@ -240,17 +294,9 @@ static void test_others_do_not_notice(void **state) {
     beside(&c, id, x, &key[GREEDY], &bounded);
     beside(&c, id, x, &key[FREE], &unbounded);
   }
-  const struct {
-    const char *name;
-    Figures *f;
-  } rows[] = {{"alone", &alone}, {"beside it, with quotas", &bounded}, {"without quotas", &unbounded}};
-  for (int i = 0; i < 3; i++) {
-    Figures *f = rows[i].f;
-    qsort(f->took, PLANS, sizeof *f->took, sn_test_compare_doubles);
-    print_message("%-23s p50 %5.1f ms, p99 %5.1f ms, %5.2f iterations a plan: %.2f of alone\n", rows[i].name,
-                  1e3 * f->took[PLANS / 2], 1e3 * f->took[PLANS * 99 / 100], f->iterations,
-                  f->iterations / alone.iterations);
-  }
+  print_figures("alone", &alone, &alone);
+  print_figures("beside it, with quotas", &bounded, &alone);
+  print_figures("without quotas", &unbounded, &alone);
   sn_test_done(opened);
   close_session(&c, id);
   sn_test_disconnect(&c);
@@ -266,6 +312,7 @@ int main(void) {
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_planning),
       cmocka_unit_test(test_others_do_not_notice),
+      cmocka_unit_test(test_strangers_are_not_noticed),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

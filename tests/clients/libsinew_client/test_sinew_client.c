@@ -29,6 +29,43 @@ static void test_connect_refuses(void **state) {
   assert_null(sinew_client_connect("ipc:///nowhere/at/all", 0.1, 0, NULL));
 }
 
+static void test_connect_by_refuses(void **state) {
+  (void)state;
+  SinewClientDef def = sinew_default_client();
+  assert_null(sinew_client_connect_by(NULL, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "SinewClientDef");
+  def.size = 3;
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "sinew_default_client");
+  def = sinew_default_client();
+  def.endpoint = "tcp://127.0.0.1:1";
+  def.timeout = -1;
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "timeout must be");
+  def.timeout = 0.1;
+  def.server_key = "0123456789abcdefghijklmnopqrstuvwxyzABCD";
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "key_file is missing");
+  def.key_file = "/dev/null";
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "/dev/null is no file of a key");
+  def.server_key = "/nowhere/key";
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "server_key: /nowhere/key: No such file");
+  def.server_key = NULL;
+  assert_null(sinew_client_connect_by(&def, &err));
+  expect_error(SINEW_ERR_ARGUMENT, "server_key and key_file go together");
+}
+
+static void test_connect_by(void **state) {
+  (void)state;
+  SinewClientDef def = sinew_default_client();
+  def.endpoint = fake.endpoint;
+  SinewClient *client = sinew_client_connect_by(&def, &err);
+  assert_non_null(client);
+  sinew_client_disconnect(client);
+}
+
 static void test_open(void **state) {
   (void)state;
   SinewClient *client = connect_with(5, 0);
@@ -340,6 +377,8 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
       TEST(test_connect_refuses),
+      TEST(test_connect_by_refuses),
+      TEST(test_connect_by),
       TEST(test_open),
       TEST(test_other_protocol),
       TEST(test_what_is_asked_for),
