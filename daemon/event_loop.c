@@ -96,6 +96,7 @@ static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
   sn_close_expired(d, loop->wire);
+  sn_close_revoked(d);  // also one that was being opened when its key was taken off the list
   look_at_device(loop);
   look_at_parent(loop);
   if (now - loop->published >= d->config.telemetry_period) {
@@ -120,7 +121,6 @@ static void reload(Loop *loop) {
   }
   sn_log_event(&d->log, SN_LOG_INFO, "reloaded: the keys of %s", d->config.allow);
   if (!lowered) return;
-  sn_close_revoked(d);
   sn_wire_revoke(loop->wire);
 }
 

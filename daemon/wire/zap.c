@@ -28,7 +28,7 @@ static bool make_token(char token[SN_ZAP_TOKEN]) {
 SnCode sn_zap_open(SnZap *zap, void *context, const SnConfig *config, SnAccess *access, const SnLog *log,
                    SnError *err) {
   char why[1024];
-  *zap = (SnZap){.access = access, .log = log};
+  *zap = (SnZap){.access = access, .log = log, .ipc_only = !*config->tcp && !strncmp(config->endpoint, "ipc://", 6)};
   if (!*config->curve_key && !*config->allow) return SN_OK;
   if (!*config->curve_key || !*config->allow)
     return sn_fail(err, SN_ERR_ARGUMENT, "curve_key and allow go together; %s is not set",
@@ -137,6 +137,7 @@ static bool is_local(const char *address) {
 }
 
 SnPeer *sn_zap_peer(const SnZap *zap, zmq_msg_t *frame) {
+  if (zap->ipc_only) return &zap->access->local;
   const char *name = zap->socket ? zmq_msg_gets(frame, "User-Id") : NULL;
   const size_t n = strlen(zap->token);
   if (name && !strncmp(name, zap->token, n) && name[n] == ':') {

@@ -12,7 +12,8 @@
 enum { SN_ZAP_TOKEN = 33 };
 
 typedef struct SnZap {
-  void *socket;  // NULL: no keys
+  void *socket;   // NULL: no keys
+  bool ipc_only;  // there are no tcp addresses: all peers are local
   SnAccess *access;
   const SnLog *log;
   char token[SN_ZAP_TOKEN];  // by chance: only names of this process's making are believed
