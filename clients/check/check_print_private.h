@@ -15,7 +15,7 @@ typedef struct CheckReport {
   CheckVerdict verdict;
   const char *solver;  // the one that the model asks MuJoCo for; NULL: not loaded
   char *unsupported;   // lines, all of them; NULL: none
-  char sensors[300];   // that are not computed
+  char sensors[300];   // names of sensors that are not computed
   SnError err;
   CheckStepsReport steps;
   bool with_gradient, with_integration;

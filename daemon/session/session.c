@@ -63,8 +63,7 @@ SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most,
   }
   pthread_mutex_unlock(&sessions->mutex);
   if (!free) return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", sessions->capacity);
-  if (!allowed)
-    return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
+  if (!allowed) return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
   if (fits) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%d sessions of this connection are open; more are not allowed for one", most);
 }

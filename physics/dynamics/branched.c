@@ -114,8 +114,7 @@ SN_LOCAL bool branched_any(const SnModel *m, const SnAdjoint *a) {
 }
 
 SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, bool damping) {
-  const bool implicit =
-      damping && (m->opt.integrator == SN_INT_IMPLICITFAST || m->opt.integrator == SN_INT_IMPLICIT);
+  const bool implicit = damping && (m->opt.integrator == SN_INT_IMPLICITFAST || m->opt.integrator == SN_INT_IMPLICIT);
   const sn_real h = sn_timestep(m, w);
   bool arms = false;
   for (int t = 0; t < m->ntendon; ++t) arms = arms || m->ten_arm[t] != 0;
