@@ -106,6 +106,7 @@ static SnCode check_integrator(const SnSettings *s, SnError *err) {
 static SnCode check_optimizer(const SnPlanner *p, const SnSettings *s, SnError *err) {
   const SnOptimizer *optimizer = sn_planner_optimizer(s);
   SnCode code = check_integrator(s, err);
+  if (code == SN_OK) code = sn_cfd_check(p->m, s, err);
   if (code == SN_OK && optimizer->descends) code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   return code == SN_OK && optimizer->check ? optimizer->check(p, err) : code;
 }

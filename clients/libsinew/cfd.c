@@ -62,6 +62,8 @@ SinewStatus api_cfd_read(const SinewModel *model, const SinewCfd *cfd, ApiCfd *o
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewCfd.use is %d; allowed are SINEW_CFD_NONE, _BACKWARD, _FORWARD",
                     (int)known.use);
   status = read_numbers(&known, &settings, err);
+  SnError why = {0};
+  if (status == SINEW_OK && sn_cfd_check(model->model, &settings, &why) != SN_OK) status = api_hand_on(err, &why);
   if (status == SINEW_OK) status = read_bodies(model->model, known.bodies, &pair, err);
   if (status != SINEW_OK) return status;
   api_cfd_clear(out);

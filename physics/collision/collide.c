@@ -41,8 +41,8 @@ SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, i
 }
 
 // True when a pair makes rows at a distance.
-SN_LOCAL bool collide_takes_part(const SnWorld *w, int pair) {
-  return w->cfd->on && (!w->cfd->pair || w->cfd->pair[pair]);
+SN_LOCAL bool collide_takes_part(const SnModel *m, const SnWorld *w, int pair) {
+  return w->cfd->on && pair < m->ncpair && (!w->cfd->pair || w->cfd->pair[pair]);
 }
 
 // Near pairs of a world with CFD: those near, and those that take part and may be within its reach of touching.
@@ -59,7 +59,7 @@ SN_LOCAL int collide_cfd_bits(const SnModel *m, const SnWorld *w, int start, int
     bits |= (over <= 0 || over * over <= 4 * reach * reach * bound[k] || bound[k] < 0) << k;
   }
   for (int k = 0; k < n; ++k)
-    if ((bits >> k & 1) && !collide_takes_part(w, start + k) && !collide_near_bits(m, w, start + k, 1))
+    if ((bits >> k & 1) && !collide_takes_part(m, w, start + k) && !collide_near_bits(m, w, start + k, 1))
       bits &= ~(1 << k);
   return bits;
 }
@@ -166,13 +166,15 @@ SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape 
 // The contacts of a pair within reach, by a collider.
 SN_LOCAL int collide_narrow(const SnModel *m, const SnWorld *w, int pair, SnCollider collider, sn_real reach, int max,
                             SnContact *con) {
-  const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
+  const SnPairInfo p = sn_pair_info(m, pair);
+  const SnShape a = sn_shape(m, w, p.geom[0]), b = sn_shape(m, w, p.geom[1]);
   return sn_collide_shapes(m, &a, &b, collider, reach, max, con);
 }
 
 // The contacts of a pair as MuJoCo makes them.
 SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
-  return collide_narrow(m, w, pair, (SnCollider)m->cpair_collider[pair], m->cpair_reach[pair], m->cpair_max[pair], con);
+  const SnPairInfo p = sn_pair_info(m, pair);
+  return collide_narrow(m, w, pair, p.collider, p.reach, p.max, con);
 }
 
 // The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
@@ -188,7 +190,8 @@ SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnShape *a, const SnShape
 
 // What finds the nearest points of a pair that does not touch.
 SN_LOCAL SnCollider collide_far_collider(const SnModel *m, int pair) {
-  return sn_far_collider((SnCollider)m->cpair_collider[pair], m->geom_type[m->cpair_geom[2 * pair + 1]]);
+  const SnPairInfo p = sn_pair_info(m, pair);
+  return sn_far_collider(p.collider, m->geom_type[p.geom[1]]);
 }
 
 // The nearest points of a pair that does not touch, if they are within reach; else returns 0.
@@ -206,7 +209,7 @@ SN_LOCAL int collide_far(const SnModel *m, SnWorld *w, int pair, sn_real reach, 
 
 // True when a pair collides without choices (collide_smooth.c).
 SN_LOCAL bool collide_is_smooth(const SnModel *m, const SnWorld *w, int pair) {
-  return w->cfd->smooth > 0 && collide_takes_part(w, pair) && sn_has_smooth((SnCollider)m->cpair_collider[pair]);
+  return w->cfd->smooth > 0 && collide_takes_part(m, w, pair) && sn_has_smooth(sn_pair_info(m, pair).collider);
 }
 
 // The length of the smoothing, of which formulas take cubes.
@@ -223,13 +226,14 @@ SN_LOCAL int collide_smooth_pair(const SnModel *m, const SnWorld *w, int pair, c
 // The same in a world with CFD: a pair that does not touch has one contact, at its nearest points. A pair that touches
 // drops those of its contacts that make no rows.
 SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+  if (pair >= m->ncpair) return collide_pair(m, w, pair, con);
   const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
   if (collide_is_smooth(m, w, pair)) {
     const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
     return collide_smooth_pair(m, w, pair, &a, &b, con);
   }
   const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
-  if (!collide_takes_part(w, pair)) return near;
+  if (!collide_takes_part(m, w, pair)) return near;
   int touching = 0;
   for (int i = 0; i < near; ++i)
     if (con[i].dist < margin) con[touching++] = con[i];
@@ -277,12 +281,13 @@ SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const
 // The collider that made a contact.
 SN_LOCAL SnCollider collide_made_by(const SnModel *m, const SnWorld *w, const SnContact *con) {
   const bool far = con->cfd == SN_CONTACT_FAR && !collide_is_smooth(m, w, con->pair);
-  return far ? collide_far_collider(m, con->pair) : (SnCollider)m->cpair_collider[con->pair];
+  return far ? collide_far_collider(m, con->pair) : sn_pair_info(m, con->pair).collider;
 }
 
 // A contact of the list from what a collider wrote and the parameters of its pair.
 SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const SnContact *raw, SnContact *con) {
-  const int k = m->cpair_param[pair];
+  const SnPairInfo info = sn_pair_info(m, pair);
+  const int k = info.param;
   const sn_real *p = m->conparam + SN_NCONPARAM * k;
   con->dist = raw->dist;
   sn_copy3(con->pos, raw->pos);
@@ -295,14 +300,14 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   sn_copy(con->solimp, p + 10, SN_NIMP);
   con->mu = 0;
   con->dim = m->conparam_dim[k];
-  con->geom[0] = m->cpair_geom[2 * pair];
-  con->geom[1] = m->cpair_geom[2 * pair + 1];
+  con->geom[0] = info.geom[0];
+  con->geom[1] = info.geom[1];
   con->exclude = con->dist >= con->includemargin;
   con->cfd = SN_CONTACT_HARD;
   con->efc_address = -1;
   con->pair = pair;
   con->feature = raw->feature;
-  if (collide_takes_part(w, pair)) {
+  if (collide_takes_part(m, w, pair)) {
     con->cfd = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
     con->exclude = 0;
     if (con->cfd == SN_CONTACT_FAR && !w->cfd->friction) con->dim = 1;
@@ -363,10 +368,15 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
 }
 
 #if !defined(SN_PACK)
+SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
+  return collide_near_bits(m, w, pair, 1) != 0;
+}
+
 SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
   if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
-    const int near = collide_broad(m, w, lane);
+    const bool sweep = m->nsweep > 0 && (m->unlisted || !w->cfd->on);
+    const int near = sweep ? sn_sweep(m, w, lane) : collide_broad(m, w, lane);
     for (int start = 0; start < near; start += m->ncollide)
       end = collide_chunk(m, w, lane, start, sn_mini(m->ncollide, near - start), end);
   }
@@ -438,13 +448,13 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
   else if (con->feature < 0)
     sn_collide_smooth_vjp(&a, &b, collide_made_by(m, w, con), collide_smoothing(w), con, bar, wrench);
   else
-    sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, w, con), m->cpair_reach[con->pair], con, bar, wrench);
+    sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, w, con), sn_pair_info(m, con->pair).reach, con, bar, wrench);
 }
 
 SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
                             const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench) {
   SnContactBar bar = {.dist = dist_bar, .pos = {pos_bar[0], pos_bar[1], pos_bar[2]}};
-  const bool hinted = (SnCollider)m->cpair_collider[con->pair] == SN_COLLIDER_PLANE_CAPSULE;
+  const bool hinted = sn_pair_info(m, con->pair).collider == SN_COLLIDER_PLANE_CAPSULE;
   sn_real hint[3];
   if (hinted) sn_shape_axis(hint, w->geom_xmat + 9 * con->geom[1]);
   collide_frame_vjp(con->frame, hinted ? hint : NULL, frame_bar, bar.normal, bar.tangent_hint);
@@ -487,13 +497,13 @@ SN_LOCAL bool collide_resized(const SnModel *m, const SnWorld *w, const SnContac
   SnShape shape[2] = {sn_shape(m, w, con->geom[0]), sn_shape(m, w, con->geom[1])};
   SnContact found[SN_COLLIDE_SLOTS];
   const SnCollider collider = collide_made_by(m, w, con);
-  const sn_real reach = sn_max(m->cpair_reach[con->pair], con->dist) + SN_R(1e-3);
+  const SnPairInfo pair = sn_pair_info(m, con->pair);
+  const sn_real reach = sn_max(pair.reach, con->dist) + SN_R(1e-3);
   sn_real nearest = SN_R(1e30);
   int n = 0;
   shape[side].size = size;
   if (collider == SN_COLLIDER_HFIELD || collider == SN_COLLIDER_HFIELD_FAR)
-    n = sn_hfield_again(m, shape, shape + 1, m->cpair_reach[con->pair], collider == SN_COLLIDER_HFIELD_FAR,
-                        con->feature, found);
+    n = sn_hfield_again(m, shape, shape + 1, pair.reach, collider == SN_COLLIDER_HFIELD_FAR, con->feature, found);
   else if (con->feature < 0)
     n = collide_smooth_pair(m, w, con->pair, shape, shape + 1, found);
   else if (con->cfd == SN_CONTACT_FAR && collider == SN_COLLIDER_CONVEX)
@@ -501,7 +511,7 @@ SN_LOCAL bool collide_resized(const SnModel *m, const SnWorld *w, const SnContac
   else if (collider == SN_COLLIDER_ELLIPSOID)
     n = collide_ellipsoid(m, shape, shape + 1, reach, found);
   else
-    n = sn_collide_shapes(m, shape, shape + 1, collider, reach, m->cpair_max[con->pair], found);
+    n = sn_collide_shapes(m, shape, shape + 1, collider, reach, pair.max, found);
   for (int i = 0; i < n; ++i) {
     sn_real d[3];
     sn_sub3(d, found[i].pos, con->pos);

@@ -26,6 +26,41 @@ typedef struct SnShape {
   int geom;  // index, for its type and mesh; closed-form pairs do not read it
 } SnShape;
 
+// Holds what the list of a model says of a pair of geoms, or, beyond its end, the rules (setup_collision.c).
+typedef struct SnPairInfo {
+  int geom[2];  // ordered by type
+  SnCollider collider;
+  int max, param;  // most contacts; set of contact parameters
+  sn_real reach;   // margin + gap [m]
+} SnPairInfo;
+
+SN_INLINE SnPairInfo sn_pair_info(const SnModel *m, int pair) {
+  SnPairInfo p;
+  if (pair < m->ncpair) {
+    p.geom[0] = m->cpair_geom[2 * pair];
+    p.geom[1] = m->cpair_geom[2 * pair + 1];
+    p.collider = (SnCollider)m->cpair_collider[pair];
+    p.max = m->cpair_max[pair];
+    p.param = m->cpair_param[pair];
+    p.reach = m->cpair_reach[pair];
+    return p;
+  }
+  const int k = pair - m->ncpair, a = k / m->ngeom, b = k - a * m->ngeom;
+  const int types = 9 * m->geom_type[a] + m->geom_type[b];
+  p.geom[0] = a;
+  p.geom[1] = b;
+  p.collider = (SnCollider)m->rule_collider[types];
+  p.max = m->rule_max[types];
+  p.param = m->rule_param[m->rule_class[a] * m->nruleclass + m->rule_class[b]];
+  p.reach = m->conparam[SN_NCONPARAM * p.param] + (m->geom_gap[a] + m->geom_gap[b]);
+  return p;
+}
+
+// Returns whether a listed pair may touch: its bounding spheres are no farther apart than its reach (collide.c).
+SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair);
+// Lists the near pairs of a model with many geoms in col_near, in order (sweep.c). Returns their number.
+SN_FUNC int sn_sweep(const SnModel *m, SnWorld *w, SnLane *lane);
+
 // Returns the shape of a geom where the world has it.
 SN_INLINE SnShape sn_shape(const SnModel *m, const SnWorld *w, int geom) {
   const SnShape s = {w->geom_xpos + 3 * geom, w->geom_xmat + 9 * geom, m->geom_size + 3 * geom, geom};

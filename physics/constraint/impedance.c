@@ -460,7 +460,7 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
     sn_model_bar(a)->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
   }
-  if (!sn_model_bar(a)->pair_conparam) return;
+  if (!sn_model_bar(a)->pair_conparam || con->pair >= m->ncpair) return;
   sn_bar *out = sn_model_bar(a)->pair_conparam + SN_NCONPARAM * con->pair;
   out[0] -= a->con_dist_bar[i];
   solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);

@@ -232,6 +232,12 @@ typedef enum SnFluidMatrix {
   SN_FLUID_WHOLE,      // unchanged: under `implicit`, and in the equations of a free body
   SN_FLUID_DIAGONAL    // nothing but the diagonal, like M of a simple body
 } SnFluidMatrix;
+// Returns the part of the sort key of a pair of geoms that tells their bodies, body1 <= body2 (collision/sweep.c).
+SN_INLINE uint64_t sn_pair_key(int body1, int body2) { return (uint64_t)body1 << 37 | (uint64_t)body2 << 25; }
+// Returns a number that tells a pair of geoms, in any order.
+SN_INLINE uint64_t sn_geom_pair_code(int g1, int g2) {
+  return (uint64_t)sn_mini(g1, g2) << 32 | (uint64_t)sn_maxi(g1, g2);
+}
 
 typedef struct SnOption {
 #define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;

@@ -120,6 +120,13 @@ static SnCode check_fixed(const SnModel *m, const SnModel *moved, int p, SnError
                        x.name, k, ((const int *)x.data)[k], ((const int *)y.data)[k]);
   if (m->ncpair != moved->ncpair || memcmp(m->cpair_geom, moved->cpair_geom, sizeof(int) * 2 * (size_t)m->ncpair) != 0)
     return sn_fail(err, SN_ERR_UNSUPPORTED, "parameter %d: it changes which geoms can touch", p);
+  if (m->unlisted && (m->nconparam != moved->nconparam ||
+                      memcmp(m->conparam, moved->conparam, sizeof(sn_real) * SN_NCONPARAM * (size_t)m->nconparam) != 0))
+    return sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "parameter %d: it changes parameters of contacts, by which there is no derivative in a model of more "
+        "than 200000 pairs of geoms",
+        p);
   for (int q = 0; q < m->neq; ++q)
     if ((m->eq_type[q] == SN_EQ_CONNECT || m->eq_type[q] == SN_EQ_WELD) &&
         memcmp(m->eq_data + SN_NEQDATA * q, moved->eq_data + SN_NEQDATA * q, sizeof(sn_real) * SN_NEQDATA) != 0)

@@ -24,10 +24,13 @@
 
 // Capacity for the contacts of one world where the pairs could make more: rows and workspace grow with it. In random
 // states of all models of MyoSuite 2.12.2 there are at most 55. What does not fit is dropped (SN_WARN_CONTACT_FULL).
-enum { CONTACT_CAP = 256, FAR_CAP = 2048 };
+// Models of more than CONTACT_GEOMS geoms have room for eight more a geom.
+enum { CONTACT_CAP = 256, CONTACT_GEOMS = 300, FAR_CAP = 2048 };
 
-// A model in which more pairs of geoms can collide is refused.
-enum { PAIR_CAP = 200000 };
+// From SWEEP_MIN pairs of geoms on the broad phase sweeps along an axis instead of testing each of them. More than
+// LIST_MAX are not listed: what the list would say is asked for when two geoms are near, from rules. Pairs that are
+// near at a time have room for NEAR_GEOM a geom then, and geoms CLASS_MAX different sets of contact parameters.
+enum { SWEEP_MIN = 20000, LIST_MAX = 200000, NEAR_GEOM = 64, CLASS_MAX = 256 };
 
 static const sn_real MIN_FRICTION = SN_R(1e-5);  // MuJoCo's mjMINMU
 
@@ -53,7 +56,7 @@ static int compare_pairs(const void *va, const void *vb) {
 
 // False when there are too many pairs or no memory.
 static bool add_pair(PairList *list, PairKey key) {
-  if (list->n == PAIR_CAP) return false;
+  if (list->n == LIST_MAX) return false;
   if (list->n == list->capacity) {
     const int capacity = list->capacity ? 2 * list->capacity : 256;
     PairKey *grown = realloc(list->key, sizeof *grown * (size_t)capacity);
@@ -94,8 +97,7 @@ SnCollider sn_collider(int type1, int type2) {
   return SN_COLLIDER_CONVEX;
 }
 
-int sn_collider_max(const SnModel *m, int g1, int g2) {
-  const int type1 = m->geom_type[g1], type2 = m->geom_type[g2];
+static int types_max(const SnModel *m, int type1, int type2) {
   switch (sn_collider(type1, type2)) {
     case SN_COLLIDER_NONE:
       return 0;
@@ -121,6 +123,8 @@ int sn_collider_max(const SnModel *m, int g1, int g2) {
   if (round || (m->opt.disableflags & SN_DSBL_MULTICCD)) return 1;
   return type1 == SN_GEOM_CAPSULE ? 2 : 4;
 }
+
+int sn_collider_max(const SnModel *m, int g1, int g2) { return types_max(m, m->geom_type[g1], m->geom_type[g2]); }
 
 // True when the pair of bodies b1 < b2 may make contacts that nobody asked for by name.
 static bool bodies_collide(const SnModel *m, int b1, int b2) {
@@ -179,13 +183,14 @@ static bool add_body_pair(const SnModel *m, int b1, int b2, PairList *list) {
   return true;
 }
 
-static bool list_pairs(const SnModel *m, PairList *list) {
+// Lists the pairs, or the predefined ones alone.
+static bool list_pairs(const SnModel *m, bool all, PairList *list) {
   for (int i = 0; i < m->npair; ++i) {
     const PairKey key = make_key(m, (unsigned int)m->pair_signature[i], m->pair_geom1[i], m->pair_geom2[i], i);
     if (sn_collider(m->geom_type[key.geom[0]], m->geom_type[key.geom[1]]) == SN_COLLIDER_NONE) continue;
     if (!add_pair(list, key)) return false;
   }
-  for (int b1 = 0; b1 < m->nbody; ++b1)
+  for (int b1 = 0; all && b1 < m->nbody; ++b1)
     for (int b2 = b1 + 1; b2 < m->nbody; ++b2)
       if (bodies_collide(m, b1, b2) && !add_body_pair(m, b1, b2, list)) return false;
   if (list->n > 1) qsort(list->key, (size_t)list->n, sizeof *list->key, compare_pairs);
@@ -269,8 +274,119 @@ static int find_param(const PairParam *set, int n, const PairParam *p) {
   return n;
 }
 
-// Fills the arrays of the model from the sorted list; set has room for list->n parameter sets.
-static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
+// True when two geoms give any contact the same parameters.
+static bool same_class(const SnModel *m, int a, int b) {
+  bool same = m->geom_condim[a] == m->geom_condim[b] && m->geom_priority[a] == m->geom_priority[b] &&
+              m->geom_solmix[a] == m->geom_solmix[b] && m->geom_margin[a] == m->geom_margin[b];
+  for (int i = 0; i < SN_NREF; ++i) same = same && m->geom_solref[SN_NREF * a + i] == m->geom_solref[SN_NREF * b + i];
+  for (int i = 0; i < SN_NIMP; ++i) same = same && m->geom_solimp[SN_NIMP * a + i] == m->geom_solimp[SN_NIMP * b + i];
+  for (int i = 0; i < 3; ++i) same = same && m->geom_friction[3 * a + i] == m->geom_friction[3 * b + i];
+  return same;
+}
+
+// Finds the classes of geoms: `first` (CLASS_MAX) gets one geom of each. Returns their number, CLASS_MAX + 1: too many.
+static int find_classes(const SnModel *m, int *of, int *first) {
+  int n = 0;
+  for (int g = 0; g < m->ngeom; ++g) {
+    int k = 0;
+    while (k < n && !same_class(m, first[k], g)) ++k;
+    if (k == CLASS_MAX) return CLASS_MAX + 1;
+    if (k == n) first[n++] = g;
+    of[g] = k;
+  }
+  return n;
+}
+
+static int compare_codes(const void *va, const void *vb) {
+  const uint64_t a = *(const uint64_t *)va, b = *(const uint64_t *)vb;
+  return (a > b) - (a < b);
+}
+
+// Sets the rules that stand for a list, but for parameters. All are empty where there is a list.
+static bool store_rules(SnModel *m) {
+  m->nruleexclude = m->unlisted ? m->nexclude : 0;
+  m->nrulepair = m->unlisted ? m->npair : 0;
+  m->nruletype = m->unlisted ? 9 * 9 : 0;
+  m->rule_exclude = sn_model_alloc(m, sizeof(uint64_t) * (size_t)m->nruleexclude);
+  m->rule_pair = sn_model_alloc(m, sizeof(uint64_t) * (size_t)m->nrulepair);
+  m->rule_collider = sn_model_alloc(m, sizeof(int) * (size_t)m->nruletype);
+  m->rule_max = sn_model_alloc(m, sizeof(int) * (size_t)m->nruletype);
+  m->rule_class = sn_model_alloc(m, m->unlisted ? sizeof(int) * (size_t)m->ngeom : 0);
+  m->rule_param = sn_model_alloc(m, 0);
+  if (!m->rule_exclude || !m->rule_pair || !m->rule_collider || !m->rule_max || !m->rule_class || !m->rule_param)
+    return false;
+  if (!m->unlisted) return true;
+  for (int i = 0; i < m->nexclude; ++i) m->rule_exclude[i] = (uint64_t)(unsigned int)m->exclude_signature[i];
+  for (int i = 0; i < m->npair; ++i) m->rule_pair[i] = sn_geom_pair_code(m->pair_geom1[i], m->pair_geom2[i]);
+  if (m->nexclude > 1) qsort(m->rule_exclude, (size_t)m->nexclude, sizeof(uint64_t), compare_codes);
+  if (m->npair > 1) qsort(m->rule_pair, (size_t)m->npair, sizeof(uint64_t), compare_codes);
+  for (int i = 0; i < m->nruletype; ++i) {
+    m->rule_collider[i] = i / 9 <= i % 9 ? (int)sn_collider(i / 9, i % 9) : (int)SN_COLLIDER_NONE;
+    m->rule_max[i] = i / 9 <= i % 9 ? types_max(m, i / 9, i % 9) : 0;
+  }
+  return true;
+}
+
+// Appends the parameters of all pairs of classes to the sets.
+static void store_rule_params(SnModel *m, const int *first, PairParam *set) {
+  for (int k = 0; k < m->nruleparam; ++k) {
+    const PairKey key = {.geom = {first[k / m->nruleclass], first[k % m->nruleclass]}, .pair = -1};
+    pair_param(m, &key, set + m->nconparam);
+    m->rule_param[k] = m->nconparam++;
+  }
+}
+
+// What a geom adds to the reach of a pair.
+static sn_real geom_reach(const SnModel *m, int g) {
+  const bool override = (m->opt.enableflags & SN_ENBL_OVERRIDE) != 0;
+  return (override ? SN_R(0.5) * m->opt.o_margin : m->geom_margin[g]) + m->geom_gap[g];
+}
+
+// Sets up the broad phase by sweeping, or that by a list.
+static bool store_sweep(SnModel *m, const PairList *list) {
+  const bool sweep = m->unlisted || list->n >= SWEEP_MIN;
+  int predefined = 0;
+  m->nnearmax = m->unlisted ? NEAR_GEOM * m->ngeom + list->n : list->n;
+  m->nsweepgeom = sweep ? m->ngeom : 0;
+  m->nsweepnear = sweep ? m->nnearmax : 0;
+  m->nsweepkey = sweep ? list->n : 0;
+  for (int i = 0; sweep && i < list->n; ++i) m->nsweeppre += list->key[i].pair >= 0;
+  m->sweep_geom = sn_model_alloc(m, sizeof(int) * (size_t)m->nsweepgeom);
+  m->sweep_moves = sn_model_alloc(m, sizeof(int) * (size_t)m->nsweepgeom);
+  m->sweep_reach = sn_model_alloc(m, sizeof(sn_real) * (size_t)m->nsweepgeom);
+  m->sweep_listed = sn_model_alloc(m, sizeof(uint64_t) * (size_t)m->nsweepkey);
+  m->sweep_pre = sn_model_alloc(m, sizeof(int) * (size_t)m->nsweeppre);
+  if (!m->sweep_geom || !m->sweep_moves || !m->sweep_reach || !m->sweep_listed || !m->sweep_pre) return false;
+  if (!sweep) return true;
+  for (int g = 0; g < m->ngeom; ++g) {
+    m->sweep_moves[g] = m->body_dofnum[m->body_weldid[m->geom_bodyid[g]]] > 0;
+    m->sweep_reach[g] = geom_reach(m, g);
+    if (m->geom_collides[g] && m->geom_type[g] != SN_GEOM_PLANE) m->sweep_geom[m->nsweep++] = g;
+  }
+  for (int g = 0; g < m->ngeom; ++g)
+    if (m->geom_collides[g] && m->geom_type[g] == SN_GEOM_PLANE) m->sweep_geom[m->nsweep + m->nsweepplane++] = g;
+  for (int i = 0; i < list->n; ++i) {
+    const PairKey *key = list->key + i;
+    const int order = key->pair >= 0 ? key->order[1] : 1 << 24 | key->order[1] << 12 | key->order[2];
+    m->sweep_listed[i] =
+        sn_pair_key((int)(key->signature >> 16), (int)(key->signature & 0xffff)) | (uint64_t)(unsigned int)order;
+    if (key->pair >= 0) m->sweep_pre[predefined++] = i;
+  }
+  return true;
+}
+
+// Capacities for contacts. most: what the pairs could make; far: pairs that contacts from distance can be of.
+static void store_capacities(SnModel *m, int64_t most, int npair, bool hfield, int far) {
+  const int cap = CONTACT_CAP + 8 * sn_maxi(m->ngeom - CONTACT_GEOMS, 0);
+  m->ncollide = sn_mini(npair, hfield ? SN_HFIELD_CHUNK : SN_COLLIDE_CHUNK);
+  m->ncollideslot = hfield ? SN_HFIELD_SLOTS : SN_COLLIDE_SLOTS;
+  m->nfarmax = sn_mini(far, FAR_CAP);
+  m->nconmax = (most < cap ? (int)most : cap) + m->nfarmax;
+}
+
+// Fills the arrays of the model from the sorted list; set has room for list->n parameter sets, and for those of all
+// pairs of classes, of which `first` has a geom each.
+static bool store_pairs(SnModel *m, const PairList *list, const int *first, PairParam *set) {
   const size_t n = (size_t)list->n;
   m->ncpair = list->n;
   m->nconparam = 0;
@@ -284,7 +400,7 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
   if (!m->cpair_geom || !m->cpair_collider || !m->cpair_max || !m->cpair_param || !m->cpair_reach || !m->cpair_bound ||
       !m->geom_collides)
     return false;
-  long total = 0;
+  int64_t total = 0;
   bool hfield = false;
   for (int i = 0; i < list->n; ++i) {
     const PairKey *key = list->key + i;
@@ -304,10 +420,12 @@ static bool store_pairs(SnModel *m, const PairList *list, PairParam *set) {
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->cpair_max[i];
   }
-  m->ncollide = sn_mini(list->n, hfield ? SN_HFIELD_CHUNK : SN_COLLIDE_CHUNK);
-  m->ncollideslot = hfield ? SN_HFIELD_SLOTS : SN_COLLIDE_SLOTS;
-  m->nfarmax = sn_mini(list->n, FAR_CAP);
-  m->nconmax = (total < CONTACT_CAP ? (int)total : CONTACT_CAP) + m->nfarmax;
+  for (int g = 0; m->unlisted && g < m->ngeom; ++g) {
+    m->geom_collides[g] |= m->geom_contype[g] != 0 || m->geom_conaffinity[g] != 0;
+    hfield = hfield || (m->geom_collides[g] && m->geom_type[g] == SN_GEOM_HFIELD);
+  }
+  if (m->unlisted) store_rule_params(m, first, set);
+  store_capacities(m, m->unlisted ? INT32_MAX : total, m->unlisted ? LIST_MAX : list->n, hfield, list->n);
   m->conparam = sn_model_alloc(m, sizeof(sn_real) * SN_NCONPARAM * (size_t)m->nconparam);
   m->conparam_dim = sn_model_alloc(m, sizeof(int) * (size_t)m->nconparam);
   if (!m->conparam || !m->conparam_dim) return false;
@@ -326,16 +444,38 @@ static bool list_colliders(SnModel *m) {
   return m->type_collider != NULL;
 }
 
+// Begins the rules of a model whose pairs are too many: the predefined ones are listed alone.
+static SnCode begin_unlisted(SnModel *m, PairList *list, int *first, SnError *err) {
+  m->unlisted = 1;
+  list->n = 0;
+  if (!list_pairs(m, false, list) || !store_rules(m)) return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  m->nruleclass = find_classes(m, m->rule_class, first);
+  if (m->nruleclass > CLASS_MAX)
+    return sn_fail(
+        err, SN_ERR_LIMIT,
+        "model: more than %d pairs of geoms can collide, and their geoms have more than %d different sets of "
+        "condim, friction, solref, solimp, solmix, priority and margin",
+        LIST_MAX, CLASS_MAX);
+  m->nruleparam = m->nruleclass * m->nruleclass;
+  m->rule_param = sn_model_alloc(m, sizeof(int) * (size_t)m->nruleparam);
+  return m->rule_param ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+}
+
 SnCode sn_setup_collision(SnModel *m, SnError *err) {
   PairList list = {0};
   PairParam *set = NULL;
-  bool ok = list_colliders(m) && list_pairs(m, &list);
-  if (ok) ok = (set = malloc(sizeof *set * (size_t)(list.n + 1))) != NULL;
-  if (ok) ok = store_pairs(m, &list, set);
-  const bool many = list.n == PAIR_CAP;
+  int first[CLASS_MAX];
+  bool ok = list_colliders(m) && list_pairs(m, true, &list);
+  SnCode code = SN_OK;
+  if (!ok && list.n == LIST_MAX) {
+    code = begin_unlisted(m, &list, first, err);
+    ok = code == SN_OK;
+  }
+  if (ok && !m->unlisted) ok = store_rules(m);
+  if (ok) ok = (set = malloc(sizeof *set * (size_t)(list.n + m->nruleparam + 1))) != NULL;
+  if (ok) ok = store_pairs(m, &list, first, set) && store_sweep(m, &list);
   free(set);
   free(list.key);
-  if (ok) return SN_OK;
-  if (many) return sn_fail(err, SN_ERR_LIMIT, "model: more than %d pairs of geoms can collide", PAIR_CAP);
-  return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  if (!ok && code == SN_OK) code = sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  return code;
 }

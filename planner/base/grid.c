@@ -105,6 +105,13 @@ static void look_at_contacts(const SnModel *m, Stiffest *s) {
              sn_model_name(m, SN_NAME_GEOM, m->cpair_geom[2 * i]),
              sn_model_name(m, SN_NAME_GEOM, m->cpair_geom[2 * i + 1]));
   }
+  for (int i = 0; i < m->nruleparam; ++i) {  // of pairs that are not listed
+    const sn_real *p = m->conparam + SN_NCONPARAM * m->rule_param[i];
+    const double time = fmin(time_constant(p + SOLREF, mixed_default), time_constant(p + FRICTION, INFINITY));
+    if (!(time < s->time)) continue;
+    s->time = time;
+    snprintf(s->text, sizeof s->text, "contacts of geoms");
+  }
 }
 
 // Where the parameters of a source of rows stand, and what to call it.

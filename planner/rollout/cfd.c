@@ -67,6 +67,14 @@ bool sn_cfd_equal(const SnCfdSettings *a, const SnCfdSettings *b) {
 bool sn_cfd_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
 bool sn_cfd_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
 
+SnCode sn_cfd_check(const SnModel *m, const SnSettings *s, SnError *err) {
+  if (!m->unlisted || !sn_cfd_backward(s)) return SN_OK;
+  return sn_fail(
+      err, SN_ERR_UNSUPPORTED,
+      "contacts from distance: the model has too many pairs of geoms (more than 200000) to look at all of them; "
+      "switch cfd off, or let fewer geoms collide");
+}
+
 double sn_cfd_jump(const SnModel *m, const SnCfdSettings *cfd) {
   double jump = 0;
   for (int p = 0; p < m->ncpair; ++p) {

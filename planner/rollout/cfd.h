@@ -31,6 +31,10 @@ static inline SnCfd sn_cfd(const SnCfdSettings *s) {
   return to;
 }
 
+// Returns whether a model can have the contacts from distance that settings ask for. Returns SN_ERR_UNSUPPORTED where
+// it has too many pairs of geoms to list them.
+SnCode sn_cfd_check(const SnModel *m, const SnSettings *s, SnError *err);
+
 // Returns a flag for each pair of a model's list, cpair_geom: whether it takes part when these n bodies do; (ncpair),
 // to free. A pair does when one of its geoms belongs to such a body, or to what hangs on it. All pairs do when n is 0.
 // Returns NULL and err when out of memory.

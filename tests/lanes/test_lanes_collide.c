@@ -100,7 +100,31 @@ static void same_bits(void **state) {
   sn_oracle_free(&o);
 }
 
+// Many bodies: the broad phase sweeps, on one lane, and the others go on from what it finds.
+static void swept(void **state) {
+  (void)state;
+  static char xml[60000];
+  size_t n = (size_t)snprintf(xml, sizeof xml, "<mujoco><worldbody><geom type='plane' size='1 1 1'/>");
+  for (int i = 0; i < 210; ++i)
+    n += (size_t)snprintf(xml + n, sizeof xml - n, "<body pos='%g %g .04'><freejoint/><geom size='.05'/></body>",
+                          .09 * (i % 15), .09 * (i / 15));
+  snprintf(xml + n, sizeof xml - n, "</worldbody></mujoco>");
+  SnOracle o;
+  sn_oracle_load_string(&o, xml);
+  assert_true(o.m->nsweep > 0);
+  mj_kinematics(o.mj, o.d);
+  mj_comPos(o.mj, o.d);
+  SnWorld one, many;
+  void *a = collide_on(&o, 1, &one), *b = collide_on(&o, 5, &many);
+  assert_true(one.ncon[0] > 400);
+  assert_int_equal(one.ncon[0], many.ncon[0]);
+  assert_memory_equal(one.contact, many.contact, sizeof(SnContact) * (size_t)one.ncon[0]);
+  free(a);
+  free(b);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(swept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

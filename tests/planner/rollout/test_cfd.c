@@ -96,6 +96,20 @@ static void gradient_at_a_distance(void **state) {
   close_fixture(&forward);
 }
 
+// A model whose pairs are too many to list cannot look at all of them.
+static void too_many_pairs(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnModel m = {.unlisted = 1};
+  SnSettings s = {.cfd = SN_CFD_NONE};
+  assert_int_equal(sn_cfd_check(&m, &s, &err), SN_OK);
+  s.cfd = SN_CFD_FORWARD;
+  assert_int_equal(sn_cfd_check(&m, &s, &err), SN_ERR_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "switch cfd off"));
+  m.unlisted = 0;
+  assert_int_equal(sn_cfd_check(&m, &s, &err), SN_OK);
+}
+
 static int taking_part(Fixture *x, int *all) {
   SnError err = {0};
   unsigned char *pair = sn_cfd_pairs(x->task, x->o.m, &err);
@@ -178,6 +192,7 @@ static void jump(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_at_a_distance), cmocka_unit_test(named_bodies),
-                                     cmocka_unit_test(surrogate), cmocka_unit_test(jump)};
+                                     cmocka_unit_test(too_many_pairs), cmocka_unit_test(surrogate),
+                                     cmocka_unit_test(jump)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
