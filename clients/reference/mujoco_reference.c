@@ -123,6 +123,7 @@ static void fill_contacts(SnOracle *o) {
     copy_real(b->solreffriction, a->solreffriction, 2);
     copy_real(b->solimp, a->solimp, 5);
     b->mu = (sn_real)a->mu;
+    b->adhesion = (sn_real)a->adhesion;
     b->dim = a->dim;
     b->geom[0] = a->geom[0];
     b->geom[1] = a->geom[1];
@@ -271,6 +272,7 @@ static void fill_passive(SnOracle *o) {
   REAL(qfrc_damper, m->nv);
   REAL(qfrc_gravcomp, m->nv);
   REAL(qfrc_fluid, m->nv);
+  REAL(qfrc_adhesion, m->nv);
   REAL(qfrc_passive, m->nv);
 }
 

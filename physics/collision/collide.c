@@ -302,14 +302,20 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   con->dim = m->conparam_dim[k];
   con->geom[0] = info.geom[0];
   con->geom[1] = info.geom[1];
-  con->exclude = con->dist >= con->includemargin;
+  // where it pulls it makes a row in the gap, too, of its normal alone
+  const bool gap = con->dist >= con->includemargin;
+  con->adhesion = p[15];
+  con->exclude = gap && con->adhesion == 0;
+  if (gap && con->adhesion != 0) con->dim = 1;
   con->cfd = SN_CONTACT_HARD;
   con->efc_address = -1;
   con->pair = pair;
   con->feature = raw->feature;
   if (collide_takes_part(m, w, pair)) {
-    con->cfd = con->exclude ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
+    con->cfd = gap ? SN_CONTACT_FAR : SN_CONTACT_TOUCHES;
     con->exclude = 0;
+    if (gap) con->dim = m->conparam_dim[k];
+    if (gap) con->adhesion = 0;  // from a distance nothing pulls
     if (con->cfd == SN_CONTACT_FAR && !w->cfd->friction) con->dim = 1;
   }
   const bool corners = sn_has_corners(collide_made_by(m, w, con));

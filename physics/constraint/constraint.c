@@ -4,7 +4,7 @@
 //   1/2 |a - a_smooth|^2_M + sum_i s_i((J a - aref)_i)
 // over rows of equalities, friction losses, limits and contacts. A row has a position r (residual of an
 // equality, distance of a limit or contact) and a reference acceleration of a damped spring
-//   aref = -b (J v) - k d(r) (r - margin) [- Jdot v for connect and weld].
+//   aref = -b (J v) - k d(r) (r - margin) [- Jdot v for connect and weld] [+ R adhesion of contacts that pull].
 //
 // Rows are made in two passes that any number of lanes can share: each source (setup_constraint.c) and each
 // contact says how many rows it has, prefix sums give every one its place, then each fills its own. The rows
@@ -173,6 +173,10 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
     w->efc_aref[i] = -kbip[1] * w->efc_vel[i] + kbip[0] * kbip[2] * sn_reference_depth(w, i, &slope);
   }
   SN_SYNC(lane);
+  if (m->nadhesive > 0) {
+    SN_FOR(i, w->nefc[0]) w->efc_aref[i] += w->efc_R[i] * sn_row_adhesion(w, i);
+    SN_SYNC(lane);
+  }
   if (w->ne[0] > 0) {
     SN_FOR(s, m->nsrc_eq)
     if (w->src_row[s] < w->ne[0]) sn_equality_bias(m, w, s, w->src_row[s]);

@@ -12,6 +12,7 @@
 // F_z over n, t1, t2 (a force), h the same of the turns (a torque), and u, w of that motion,
 //   n_bar += F_z[0] u + F_z[3] w,  t1_bar, t2_bar alike;   pos_bar += g x w;
 //   twist of body 2: (h + (p - c2) x g, g), of body 1 the negative about c1.
+// A contact that pulls has the passive force -adhesion along n, which is a coefficient of lambda's velocity there.
 // dist acts on the positions of all rows, and on the D of those that have none. Friction coefficients are constants.
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint.h"
@@ -163,8 +164,8 @@ SN_FUNC void sn_contact_rows(const SnModel *m, SnWorld *w, int i, SnBlock block)
 
 // Coefficients of the contact velocities of each motion, from the bars of the rows; returns the bar of dist. False in
 // *any: all of them are zero.
-SN_LOCAL sn_bar contact_coefficients(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_bar F[3][6],
-                                     bool *any) {
+SN_LOCAL sn_bar contact_coefficients(const SnWorld *w, const SnAdjoint *a, const SnContact *con, sn_real pull,
+                                     sn_bar F[3][6], bool *any) {
   const int first = con->efc_address, dim = con->dim;
   const bool pyramid = w->efc_type[first] == SN_CNSTR_CONTACT_PYRAMIDAL;
   const int num = pyramid ? 2 * (dim - 1) : dim;
@@ -181,6 +182,8 @@ SN_LOCAL sn_bar contact_coefficients(const SnWorld *w, const SnAdjoint *a, const
       if (pyramid) F[z][r / 2 + 1] += r % 2 ? -slide * bar[z] : slide * bar[z];
     }
   }
+  F[SN_LAMBDA][0] -= pull;
+  *any = *any || pull != 0;
   return dist;
 }
 
@@ -277,14 +280,17 @@ SN_FUNC bool sn_contact_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   sn_zero(a->con_pos_bar + 3 * i, 3);
   sn_zero(a->con_frame_bar + 9 * i, 9);
   if (row < 0) return false;
+  const sn_real pull = sn_is_passive(m) ? con->adhesion : 0;  // the passive force along the normal
   if (con->dim == 1) {
-    const sn_bar *z = a->row_z + 3 * row;
+    sn_bar z[3];
+    sn_copy3(z, a->row_z + 3 * row);
+    z[SN_LAMBDA] -= pull;
     a->con_dist_bar[i] = a->row_pos[row];
     if (!sn_any(z[0]) && !sn_any(z[1])) return false;
     contact_single_vjp(m, w, a, i, z, twist);
     return true;
   }
-  a->con_dist_bar[i] = contact_coefficients(w, a, con, F, &any);
+  a->con_dist_bar[i] = contact_coefficients(w, a, con, pull, F, &any);
   if (any) contact_motion_vjp(m, w, a, i, F, twist);
   return any;
 }
@@ -310,6 +316,7 @@ SN_FUNC void sn_contact_force(const SnWorld *w, int i, sn_real force[6]) {
       }
       break;
   }
+  force[0] -= con->adhesion;  // what is left between the bodies
 }
 
 SN_FUNC void sn_contact_force_vjp(const SnWorld *w, SnAdjoint *a, int i, const sn_real force_bar[6]) {

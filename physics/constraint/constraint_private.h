@@ -72,11 +72,25 @@ SN_FUNC void sn_surface_rows(const SnModel *m, SnWorld *w, int i);
 // Adds the derivative of G (adjoint.h) by them, to bars of contact i and to wrenches of the links of its geoms.
 SN_FUNC void sn_surface_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
 
+// ---- adhesion: contacts that pull (MuJoCo manual, Computation, Adhesion) ----
+
+// Returns the part of a contact's adhesion that the reference acceleration of a row of it has, times R. The force along
+// the normal is in sn_passive.
+SN_INLINE sn_real sn_row_adhesion(const SnWorld *w, int row) {
+  if (w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS) return 0;
+  const SnContact *con = w->contact + w->efc_id[row];
+  if (w->efc_type[row] == SN_CNSTR_CONTACT_PYRAMIDAL) return con->adhesion / (sn_real)(2 * (con->dim - 1));
+  return row == con->efc_address ? con->adhesion : 0;
+}
+
 // ---- impedance.c ----
 
 // Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
 SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
+// Returns the derivative of G (adjoint.h) by -log R of a row: of the force of a given residual, and of the adhesion
+// that the reference has.
+SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row);
 // Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
 // that impedance alone. depth is that of sn_reference_depth.
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);

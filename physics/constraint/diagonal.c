@@ -58,7 +58,7 @@ SN_LOCAL sn_bar diagonal_bar(const SnModel *m, const SnWorld *w, const SnAdjoint
   const int n = diagonal_rows(w, row), state = w->efc_state[row];
   sn_bar force = {0};
   if (state == SN_CSTATE_LINEARNEG || state == SN_CSTATE_LINEARPOS) return force;
-  for (int i = row; i < row + n; ++i) force -= a->row_lambda[i] * w->efc_force[i];
+  for (int i = row; i < row + n; ++i) force -= sn_scaled_force(w, a, i);
   if (!sn_any(force) || w->efc_KBIP[4 * row + 2] <= SN_R(1e-30) || sn_is_bounded(w, row)) return sn_bar_of(0);
   return force / diagonal_of(m, w, row);
 }

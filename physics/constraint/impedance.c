@@ -16,6 +16,8 @@
 // Contacts from distance (CFD, SnCfd): where bodies that take part do not touch, d follows a spline of its own; on both
 // sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
 //
+// Contacts that pull have R times their adhesion in aref, too, so that G falls with log D by it times c.
+//
 // Adjoint: d reaches G (adjoint.h) through aref = -b J v + k d depth and, as log D, through the force of a given
 // residual, which is proportional to D except on saturated friction loss (whose d is constant anyway). As D = d / ((1 -
 // d) A), d log D = d' / (d (1 - d)) on all rows of a contact, whichever share they have in the R of the first. One that
@@ -251,11 +253,15 @@ SN_FUNC bool sn_is_bounded(const SnWorld *w, int row) {
 }
 #endif
 
+SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row) {
+  return a->row_lambda[row] * w->efc_force[row] - a->row_c[row] * (w->efc_R[row] * sn_row_adhesion(w, row));
+}
+
 SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
   if (slope == 0) return sn_bar_of(0);
   const sn_bar reference = a->row_c[row] * kbip[0] * slope * depth;
-  const sn_bar force = a->row_lambda[row] * w->efc_force[row];
+  const sn_bar force = sn_scaled_force(w, a, row);
   if (!sn_any(force) || imp <= SN_R(1e-30)) return reference;
   if (sn_is_bounded(w, row)) return reference;
   return reference + force * (slope / (imp * (1 - imp)));
@@ -291,7 +297,7 @@ SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const
                             sn_bar *ref_bar, ImpedanceBar *bar) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2];
   const sn_bar c = a->row_c[row];
-  const sn_bar force = a->row_lambda[row] * w->efc_force[row];
+  const sn_bar force = sn_scaled_force(w, a, row);
   sn_real slope;
   const sn_real depth = sn_reference_depth(w, row, &slope);
   bar->impedance += c * kbip[0] * depth;
@@ -438,8 +444,7 @@ SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnCo
     const int row = con->efc_address + r;
     const sn_real sign = r % 2 ? -1 : 1;
     for (int z = 0; z < 3; ++z) friction[r / 2] += sign * a->row_z[3 * row + z] * velocity[6 * z + r / 2 + 1];
-    if (!sn_is_bounded(w, row))
-      friction[0] -= a->row_lambda[row] * w->efc_force[row] * (2 / mu + 2 * mu / (1 + mu * mu));
+    if (!sn_is_bounded(w, row)) friction[0] -= sn_scaled_force(w, a, row) * (2 / mu + 2 * mu / (1 + mu * mu));
   }
 }
 
@@ -467,6 +472,9 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
   if (con->cfd == SN_CONTACT_FAR) bar.impedance = sn_bar_of(0);  // its impedance is not the model's
   solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
+  for (int k = 0; con->adhesion != 0 && k < num; ++k)
+    out[15] += a->row_c[first + k] * (w->efc_R[first + k] * sn_row_adhesion(w, first + k) / con->adhesion);
+  if (con->adhesion != 0 && sn_is_passive(m)) out[15] -= velocity[6 * SN_LAMBDA];
   if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
   if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(w, a, con, velocity, out + 1);
 }

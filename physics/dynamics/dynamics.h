@@ -89,10 +89,7 @@ SN_FUNC void sn_fluid_slopes(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC void sn_fluid_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // Returns whether a fluid acts.
-SN_INLINE bool sn_in_fluid(const SnModel *m) {
-  const int off = SN_DSBL_SPRING | SN_DSBL_DAMPER;
-  return m->nfluid > 0 && (m->opt.disableflags & off) != off;
-}
+SN_INLINE bool sn_in_fluid(const SnModel *m) { return m->nfluid > 0 && sn_is_passive(m); }
 
 // ---- slope.c ----
 

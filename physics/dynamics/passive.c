@@ -6,8 +6,9 @@
 // goes into the parentheses. A tendon's x is the distance of its length from the range lengthspring. Dampers include
 // what actuators reflect (setup_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
 // summed from the leaves like the bias force; joints with actgravcomp receive it through the actuators.
-// Forces of a fluid are fluid.c's. Both flags, spring and damper, disabled together also disable gravity compensation
-// and the fluid, as in mj_passive.
+// Forces of a fluid are fluid.c's. Those of contacts that pull are made of rows; their adjoint is
+// constraint_contact.c's. Both flags, spring and damper, disabled together also disable gravity compensation and the
+// fluid, as in mj_passive.
 //
 // Adjoint of lambda' qfrc_passive, with gravity compensation that goes through actuators. At the ends of
 // lengthspring the derivative is that of the slack inside, if there is an inside. For rotations, dif = log(rest^-1 q)
@@ -104,6 +105,25 @@ SN_LOCAL void passive_gravcomp(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 #if !defined(SN_PACK)
+// qfrc_adhesion: each contact that pulls does so along its normal, whose row of J follows from those of its block.
+SN_LOCAL void passive_adhesion(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nv) w->qfrc_adhesion[i] = 0;
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    for (int i = 0; i < w->ncon[0]; ++i) {
+      const int row = w->contact[i].efc_address;
+      if (w->contact[i].adhesion == 0 || row < 0) continue;
+      const int adr = w->efc_J_rowadr[row], n = w->efc_J_rownnz[row];
+      const bool edges = w->efc_type[row] == SN_CNSTR_CONTACT_PYRAMIDAL;
+      for (int k = adr; k < adr + n; ++k) {
+        const sn_real J = edges ? SN_R(0.5) * (w->efc_J[k] + w->efc_J[k + n]) : w->efc_J[k];
+        w->qfrc_adhesion[w->efc_J_colind[k]] -= w->contact[i].adhesion * J;
+      }
+    }
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int off = m->opt.disableflags;
   const bool springs = !(off & SN_DSBL_SPRING), dampers = !(off & SN_DSBL_DAMPER), any = springs || dampers;
@@ -111,7 +131,7 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv) {
     const sn_real v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
     w->qfrc_damper[i] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
-    w->qfrc_spring[i] = w->qfrc_gravcomp[i] = w->qfrc_fluid[i] = 0;
+    w->qfrc_spring[i] = w->qfrc_gravcomp[i] = w->qfrc_fluid[i] = w->qfrc_adhesion[i] = 0;
   }
   SN_FOR(k, m->ntenpassive) {
     const int t = m->tenpassive_list[k];
@@ -124,10 +144,12 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   if (lifts) passive_gravcomp(m, w, lane);
   if (fluid) sn_fluid(m, w, lane);
+  if (any && m->nadhesive > 0) passive_adhesion(m, w, lane);
   SN_FOR(i, m->nv) {
     if (any) passive_gather_tendons(m, w, i);
     w->qfrc_passive[i] = w->qfrc_spring[i] + w->qfrc_damper[i];
     if (fluid) w->qfrc_passive[i] += w->qfrc_fluid[i];
+    if (any && m->nadhesive > 0) w->qfrc_passive[i] += w->qfrc_adhesion[i];
     if (!m->jnt_actgravcomp[m->dof_jntid[i]]) w->qfrc_passive[i] += w->qfrc_gravcomp[i];
   }
   SN_SYNC(lane);

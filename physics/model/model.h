@@ -13,7 +13,7 @@
 
 enum { SN_NREF = 2, SN_NIMP = 5, SN_NEQDATA = 12, SN_NDYN = 10, SN_NGAIN = 10, SN_NBIAS = 10, SN_NSENS = 3 };
 enum { SN_NFLUID = 12 };         // reals of a geom in geom_fluid
-enum { SN_NCONPARAM = 15 };      // reals in a set of contact parameters, see setup_fields.inc
+enum { SN_NCONPARAM = 16 };      // reals in a set of contact parameters, see setup_fields.inc
 enum { SN_GEOM_TYPES = 9 };      // values of SnGeom
 enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms that are no height field
 enum { SN_MAXCON_HFIELD = 50 };  // most contacts of a height field and another geom

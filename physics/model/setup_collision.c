@@ -199,10 +199,17 @@ static bool list_pairs(const SnModel *m, bool all, PairList *list) {
 
 // Contact parameters as SnContact holds them: 15 reals and condim.
 typedef struct PairParam {
-  sn_real v[SN_NCONPARAM];  // includemargin, friction (5), solref (2), solreffriction (2), solimp (5)
+  sn_real v[SN_NCONPARAM];  // includemargin, friction (5), solref (2), solreffriction (2), solimp (5), adhesion
   int dim;
 } PairParam;
-enum { PARAM_MARGIN = 0, PARAM_FRICTION = 1, PARAM_SOLREF = 6, PARAM_SOLREFFRICTION = 8, PARAM_SOLIMP = 10 };
+enum {
+  PARAM_MARGIN = 0,
+  PARAM_FRICTION = 1,
+  PARAM_SOLREF = 6,
+  PARAM_SOLREFFRICTION = 8,
+  PARAM_SOLIMP = 10,
+  PARAM_ADHESION = 15
+};
 
 static void copy_reals(sn_real *r, const sn_real *a, int n) {
   for (int i = 0; i < n; ++i) r[i] = a[i];
@@ -224,6 +231,7 @@ static void mix_geoms(const SnModel *m, int g1, int g2, PairParam *p) {
   if (lead != 0) {
     const int g = lead > 0 ? g1 : g2;
     p->dim = m->geom_condim[g];
+    p->v[PARAM_ADHESION] = m->geom_adhesion[g];
     copy_reals(p->v + PARAM_SOLREF, m->geom_solref + SN_NREF * g, SN_NREF);
     copy_reals(p->v + PARAM_SOLIMP, m->geom_solimp + SN_NIMP * g, SN_NIMP);
     copy_reals(friction, m->geom_friction + 3 * g, 3);
@@ -231,6 +239,7 @@ static void mix_geoms(const SnModel *m, int g1, int g2, PairParam *p) {
     const sn_real mix = mix_weight(m->geom_solmix[g1], m->geom_solmix[g2]);
     const bool standard = ref1[0] > 0 && ref2[0] > 0;
     p->dim = sn_maxi(m->geom_condim[g1], m->geom_condim[g2]);
+    p->v[PARAM_ADHESION] = m->geom_adhesion[g1] + m->geom_adhesion[g2];
     for (int i = 0; i < SN_NREF; ++i)
       p->v[PARAM_SOLREF + i] = standard ? mix * ref1[i] + (1 - mix) * ref2[i] : sn_min(ref1[i], ref2[i]);
     for (int i = 0; i < SN_NIMP; ++i) p->v[PARAM_SOLIMP + i] = mix * imp1[i] + (1 - mix) * imp2[i];
@@ -248,6 +257,7 @@ static sn_real pair_param(const SnModel *m, const PairKey *key, PairParam *p) {
   if (k >= 0) {
     p->dim = m->pair_dim[k];
     p->v[PARAM_MARGIN] = m->pair_margin[k];
+    p->v[PARAM_ADHESION] = m->pair_adhesion[k];
     copy_reals(p->v + PARAM_FRICTION, m->pair_friction + 5 * k, 5);
     copy_reals(p->v + PARAM_SOLREF, m->pair_solref + SN_NREF * k, SN_NREF);
     copy_reals(p->v + PARAM_SOLREFFRICTION, m->pair_solreffriction + SN_NREF * k, SN_NREF);
@@ -277,7 +287,8 @@ static int find_param(const PairParam *set, int n, const PairParam *p) {
 // True when two geoms give any contact the same parameters.
 static bool same_class(const SnModel *m, int a, int b) {
   bool same = m->geom_condim[a] == m->geom_condim[b] && m->geom_priority[a] == m->geom_priority[b] &&
-              m->geom_solmix[a] == m->geom_solmix[b] && m->geom_margin[a] == m->geom_margin[b];
+              m->geom_solmix[a] == m->geom_solmix[b] && m->geom_margin[a] == m->geom_margin[b] &&
+              m->geom_adhesion[a] == m->geom_adhesion[b];
   for (int i = 0; i < SN_NREF; ++i) same = same && m->geom_solref[SN_NREF * a + i] == m->geom_solref[SN_NREF * b + i];
   for (int i = 0; i < SN_NIMP; ++i) same = same && m->geom_solimp[SN_NIMP * a + i] == m->geom_solimp[SN_NIMP * b + i];
   for (int i = 0; i < 3; ++i) same = same && m->geom_friction[3 * a + i] == m->geom_friction[3 * b + i];
@@ -389,7 +400,7 @@ static void store_capacities(SnModel *m, int64_t most, int npair, bool hfield, i
 static bool store_pairs(SnModel *m, const PairList *list, const int *first, PairParam *set) {
   const size_t n = (size_t)list->n;
   m->ncpair = list->n;
-  m->nconparam = 0;
+  m->nconparam = m->nadhesive = 0;
   m->cpair_geom = sn_model_alloc(m, sizeof(int) * 2 * n);
   m->cpair_collider = sn_model_alloc(m, sizeof(int) * n);
   m->cpair_max = sn_model_alloc(m, sizeof(int) * n);
@@ -415,6 +426,7 @@ static bool store_pairs(SnModel *m, const PairList *list, const int *first, Pair
     m->cpair_collider[i] = (int)sn_collider(m->geom_type[key->geom[0]], m->geom_type[key->geom[1]]);
     hfield = hfield || m->cpair_collider[i] == SN_COLLIDER_HFIELD;
     m->cpair_max[i] = sn_collider_max(m, key->geom[0], key->geom[1]);
+    m->nadhesive += p.v[PARAM_ADHESION] != 0;
     m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap;
     const sn_real bound = m->geom_rbound[key->geom[0]] + m->geom_rbound[key->geom[1]] + m->cpair_reach[i];
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;

@@ -23,6 +23,7 @@ bool sn_world_can_keep(const SnModel *m) {
 }
 
 bool sn_world_body_stands_alone(const SnModel *m) {
+  if (m->nadhesive > 0) return false;
   for (int i = 0; i < m->nactuator; ++i)
     if (m->actuator_trntype[i] == SN_TRN_BODY) return false;
   return true;

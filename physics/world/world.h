@@ -38,8 +38,9 @@ typedef struct SnContact {
   sn_real solref[SN_NREF];
   sn_real solreffriction[SN_NREF];
   sn_real solimp[SN_NIMP];
-  sn_real mu;  // friction of the regularised cone, set by sn_make_constraint
-  int dim;     // 1, 3, 4 or 6
+  sn_real mu;        // friction of the regularised cone, set by sn_make_constraint
+  sn_real adhesion;  // force by which it can pull [N]
+  int dim;           // 1, 3, 4 or 6
   int geom[2];
   int common;       // dofs that move both bodies: the first of their chains; set by sn_make_constraint
   int exclude;      // 0: makes rows, 1: in the gap, 3: no dofs
@@ -97,6 +98,12 @@ SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enablefl
 // Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
 SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
   return w->step[0] > 0 ? w->step[0] : m->opt.timestep;
+}
+
+// Returns whether passive forces act: flags spring and damper together switch all of them off.
+SN_INLINE bool sn_is_passive(const SnModel *m) {
+  const int off = SN_DSBL_SPRING | SN_DSBL_DAMPER;
+  return (m->opt.disableflags & off) != off;
 }
 
 // Means that there can be no such world or adjoint: no allocation gives as many bytes.

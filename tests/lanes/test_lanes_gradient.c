@@ -100,12 +100,12 @@ static void implicit(void **state) {
   }
 }
 
-// Moving surfaces, several contacts of which push one link.
+// Moving surfaces and such that stick, several contacts of which push one link.
 static void surfaces(void **state) {
   (void)state;
-  for (int k = 0; k < 2; ++k) {
+  for (int k = 0; k < 4; ++k) {
     SnOracle o;
-    sn_surface_load(&o, k == 1);
+    (k < 2 ? sn_surface_load : sn_adhesion_load)(&o, k % 2 == 1);
     for (int t = 0; t < 50; ++t) mj_step(o.mj, o.d);
     assert_true(o.d->ncon > 3);
     sn_oracle_copy_state(&o);

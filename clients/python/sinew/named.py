@@ -61,7 +61,7 @@ _DATA_AXES = {
     ("joint", "id"): "xanchor xaxis",
     ("joint", "qpos"): "qpos",
     ("joint", "dof"): "qvel qacc qacc_warmstart qacc_smooth qfrc_bias qfrc_spring qfrc_damper qfrc_gravcomp "
-    "qfrc_fluid qfrc_passive qfrc_actuator qfrc_smooth qfrc_constraint cdof cdof_dot qLDiagInv",
+    "qfrc_fluid qfrc_adhesion qfrc_passive qfrc_actuator qfrc_smooth qfrc_constraint cdof cdof_dot qLDiagInv",
     ("body", "id"): "xpos xquat xmat xipos ximat subtree_com cvel",
     ("geom", "id"): "geom_xpos geom_xmat",
     ("site", "id"): "site_xpos site_xmat",

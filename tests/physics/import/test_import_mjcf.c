@@ -60,8 +60,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><tendon><fixed name='t' stiffness='1' "
        "springyield='.1'><joint joint='j' coef='1'/></fixed></tendon>",
        "tendon 't': springyield (plastic spring) is not supported", 1},
-      {"<worldbody><geom name='glue' size='.1' adhesion='1'/></worldbody>", "geom 'glue': adhesion is not supported",
-       1},
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
        "<general name='mine' joint='j' dyntype='user' gaintype='user' biastype='user' actdim='1'/></actuator>",
        "actuator 'mine': gain 'user' is not supported", 3},
@@ -112,7 +110,8 @@ static void a_long_list_says_how_much_is_left(void **state) {
   size_t size = 0;
   FILE *f = open_memstream(&xml, &size);
   fputs("<mujoco><worldbody>", f);
-  for (int i = 0; i < N; ++i) fprintf(f, "<geom name='glue%d' size='.1' adhesion='1'/>", i);
+  for (int i = 0; i < N; ++i)
+    fprintf(f, "<body><joint name='clay%d' stiffness='1' springyield='.1'/><geom size='.1'/></body>", i);
   fputs("</worldbody></mujoco>", f);
   fclose(f);
   mjModel *mj = compile(xml);
@@ -127,7 +126,7 @@ static void a_long_list_says_how_much_is_left(void **state) {
   int count = 0;
   char *all = sn_import_unsupported(mj, &count);
   assert_int_equal(count, N);
-  assert_line(all, "geom 'glue199'");
+  assert_line(all, "joint 'clay199'");
   free(all);
   free(xml);
   mj_deleteModel(mj);
