@@ -88,8 +88,8 @@ SN_INLINE sn_real sn_row_adhesion(const SnWorld *w, int row) {
 // Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.
 SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock block);
 SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock block);
-// Returns the derivative of G (adjoint.h) by -log R of a row: of the force of a given residual, and of the adhesion
-// that the reference has.
+// Returns the derivative of G (adjoint.h) by -log R of a row. It is that of the force of a given residual, and of the
+// adhesion that the reference has.
 SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row);
 // Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
 // that impedance alone. depth is that of sn_reference_depth.
