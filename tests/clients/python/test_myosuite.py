@@ -6,7 +6,6 @@ import importlib.util
 import warnings
 from typing import Any
 
-import mujoco
 import numpy as np
 import pytest
 import sinew.mujoco
