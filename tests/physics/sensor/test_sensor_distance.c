@@ -74,7 +74,7 @@ static void values(void **state) {
       sn_sensor_value(o.m, &o.w, i, value);
       const bool pair = o.m->sensor_type[i] >= SN_SENS_GEOMDIST && o.m->sensor_type[i] <= SN_SENS_GEOMFROMTO;
       const int first = pair ? i / 3 * 3 : i;
-      cut += pair && i == first && ref[0] == o.m->sensor_cutoff[i];
+      cut += pair && i == first && ref[0] == o.mj->sensor_cutoff[i];
       if (pair && o.d->sensordata[o.m->sensor_adr[first]] < 1e-3) continue;  // a depth
       double scale = 1;
       for (int k = 0; k < o.m->sensor_dim[i]; ++k) scale = sn_larger(scale, fabs(ref[k]));
