@@ -155,7 +155,7 @@ def test_other_options(zoo: sinew.Model) -> None:
         ({"iterations": 1.5}, ArgumentError, "iterations.*whole"),
         ({"iterations": 2**40}, ArgumentError, "iterations"),
         ({"integrator": "heun"}, ArgumentError, "'heun'.*rk4"),
-        ({"integrator": "implicit"}, UnsupportedError, "implicit"),
+        ({"integrator": "discrete"}, UnsupportedError, "discrete"),
         ({"integrator": 17}, UnsupportedError, "integrator"),
         ({"contact_solimp": np.inf}, ArgumentError, "contact_solimp"),
     ],
