@@ -302,11 +302,13 @@ static void reported_rows(void **state) {
   assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
 }
 
-// A gradient of a cost with a term that has none is refused; the cost alone is not.
+// A gradient of a cost with a term that has none is refused; the cost alone is not. With the noslip solver forces of
+// limits have none.
 static void refused_gradient(void **state) {
   (void)state;
   static const char xml[] =
-      "<mujoco><worldbody><body><joint name='x' type='slide' range='-1 1' limited='true'/><geom size='.1'/></body>"
+      "<mujoco><option noslip_iterations='3'/><worldbody><body><joint name='x' type='slide' range='-1 1' "
+      "limited='true'/><geom size='.1'/></body>"
       "</worldbody><actuator><motor joint='x'/></actuator><sensor><jointlimitfrc name='stop' joint='x'/></sensor>"
       "</mujoco>";
   static const char text[] =
