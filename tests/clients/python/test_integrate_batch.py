@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sinew
-from processes import interrupt
 from sinew.errors import ArgumentError, DivergedError, LimitError, NotFoundError
+
+from processes import interrupt
 
 TOP = """
 <mujoco><option timestep='0.004'/><worldbody><geom type='plane' size='1 1 .1'/><body pos='0 0 .4'><freejoint/>
