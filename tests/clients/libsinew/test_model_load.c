@@ -192,8 +192,8 @@ static void bad_files_are_told(void **state) {
   refused_file(write_text("empty.xml", ""), SINEW_ERR_FORMAT, "empty.xml: MuJoCo cannot load it");
   refused_file(write_text("words.xml", "hello"), SINEW_ERR_FORMAT, "words.xml: MuJoCo cannot load it");
   refused_file(write_text("image.xml", "SINEWMDL"), SINEW_ERR_FORMAT, "model image: 8 bytes");
-  refused_file(write_text("density.xml", "<mujoco><option density='1' viscosity='1'/></mujoco>"), SINEW_ERR_UNSUPPORTED,
-               "option 'viscosity'");
+  refused_file(write_text("asleep.xml", "<mujoco><option><flag sleep='enable'/></option></mujoco>"),
+               SINEW_ERR_UNSUPPORTED, "option 'sleep'");
 }
 
 static void bad_bytes_are_told(void **state) {
