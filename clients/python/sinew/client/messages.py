@@ -163,6 +163,7 @@ class SessionStatistics:
     overflows: int
     unimproved: int
     stuck: bool
+    served: float
 
 
 @dataclass(frozen=True)
