@@ -21,7 +21,6 @@
 
 #define SLIP_FLAT SN_R(1e-10)    // least curvature
 #define SLIP_GROWTH SN_R(1e-10)  // most by which an update may let the cost grow
-enum { SLIP_NEWTON = 20 };       // most iterations for the multiplier of an ellipsoid
 
 // ---- setup: groups, islands, rows of M^-1 J' ----
 
@@ -89,8 +88,7 @@ SN_LOCAL void slip_rows(const SnModel *m, SnWorld *w, int k) {
 
 // ---- sweeps ----
 
-// Solves (A + shift) x = -b (n) by Cholesky's method. Returns false where that is too flat.
-SN_LOCAL bool slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, int n, sn_real *L, sn_real *x) {
+SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, int n, sn_real *L, sn_real *x) {
   sn_real det = 1, least = SN_R(1e30);
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) {
@@ -119,24 +117,25 @@ SN_LOCAL bool slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, i
   return true;
 }
 
-// Minimises x' A x / 2 + b' x over the ball |x| <= r: Newton's method on the multiplier from below, where |x|^2 is
-// convex and falls.
-SN_LOCAL SnSlipCode slip_ball(const sn_real *A, const sn_real *b, sn_real r, int n, sn_real *x) {
-  sn_real L[SN_MAXSLIP * SN_MAXSLIP], y[SN_MAXSLIP], minus[SN_MAXSLIP], shift = 0;
-  for (int iter = 0; iter < SLIP_NEWTON; ++iter) {
-    if (!slip_cholesky(A, b, shift, n, L, x)) {
+SN_FUNC SnSlipCode sn_slip_ball(const sn_real *A, const sn_real *b, sn_real r, int n, sn_real *x,
+                                SnSlipShifts *shifts) {
+  sn_real L[SN_MAXSLIP * SN_MAXSLIP], y[SN_MAXSLIP], minus[SN_MAXSLIP];
+  shifts->shift[0] = 0;
+  for (shifts->last = 0;; ++shifts->last) {
+    const sn_real shift = shifts->shift[shifts->last];
+    if (!sn_slip_cholesky(A, b, shift, n, L, x)) {
       sn_zero(x, n);
       return SN_SLIP_ZERO;
     }
     const sn_real beyond = sn_dot(x, x, n) - r * r;
-    if (beyond < SLIP_FLAT) break;
+    if (beyond < SLIP_FLAT || shifts->last == SN_SLIP_NEWTON - 1) break;
     for (int i = 0; i < n; ++i) minus[i] = -x[i];
-    slip_cholesky(A, minus, shift, n, L, y);
+    sn_slip_cholesky(A, minus, shift, n, L, y);
     const sn_real step = beyond / (2 * sn_dot(x, y, n));
     if (step < SLIP_FLAT) break;
-    shift += step;
+    shifts->shift[shifts->last + 1] = shift + step;
   }
-  return shift == 0 ? SN_SLIP_FREE : SN_SLIP_EDGE;
+  return shifts->last == 0 ? SN_SLIP_FREE : SN_SLIP_EDGE;
 }
 
 // Forces f (num) of a cone for c, the residual without them: scaled by friction the ellipsoid is a ball.
@@ -151,7 +150,8 @@ SN_LOCAL SnSlipCode slip_cone(const SnWorld *w, const SnSlipGroup *g, const sn_r
     b[i] = c[i] * mu[i];
     for (int j = 0; j < g->num; ++j) A[SN_MAXSLIP * i + j] = w->slip_A[(g->row + i) * SN_MAXSLIP + j] * mu[i] * mu[j];
   }
-  const SnSlipCode code = slip_ball(A, b, normal, g->num, f);
+  SnSlipShifts shifts;
+  const SnSlipCode code = sn_slip_ball(A, b, normal, g->num, f, &shifts);
   const sn_real scale = code == SN_SLIP_EDGE ? normal / sn_sqrt(sn_max(SN_MINVAL, sn_dot(f, f, g->num))) : 1;
   for (int i = 0; i < g->num; ++i) f[i] *= mu[i] * scale;
   return code;
@@ -194,7 +194,14 @@ SN_LOCAL SnSlipCode slip_update(const SnModel *m, SnWorld *w, const SnSlipGroup 
       change += (i == j ? SN_R(0.5) : 1) * d[i] * d[j] * w->slip_A[(g->row + i) * SN_MAXSLIP + j];
   }
   // the forces stay where no friction would cost more, or, at the minimum, by rounding
-  if (g->kind != SN_SLIP_LOSS && change > SLIP_GROWTH) return code == SN_SLIP_ZERO ? SN_SLIP_OVER : code;
+  if (g->kind != SN_SLIP_LOSS && change > SLIP_GROWTH) {
+    sn_real far = 0, size = 0;
+    for (int i = 0; i < g->num; ++i) {
+      far = sn_max(far, sn_abs(d[i]));
+      size = sn_max(size, sn_abs(f[i]));
+    }
+    return code == SN_SLIP_ZERO || far > SN_R(1e-6) * size ? SN_SLIP_OVER : code;
+  }
   *gain -= change;
   for (int i = 0; i < g->num; ++i) {
     const sn_real *x = w->slip_row + (g->row + i) * m->nv;

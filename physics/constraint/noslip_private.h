@@ -50,6 +50,21 @@ typedef struct SnSlipRecord {
   int *sweeps;      // number of sweeps (1)
 } SnSlipRecord;
 
+// Sets the most iterations for the multiplier of an ellipsoid.
+enum { SN_SLIP_NEWTON = 20 };
+
+// Keeps the multipliers that Newton's method has gone through: shift[0] = 0 to shift[last].
+typedef struct SnSlipShifts {
+  sn_real shift[SN_SLIP_NEWTON];
+  int last;
+} SnSlipShifts;
+
+// Solves (A + shift) x = -b (n) by Cholesky's method; L gets the factor. Returns false where that is too flat.
+SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, int n, sn_real *L, sn_real *x);
+// Minimises x' A x / 2 + b' x over the ball |x| <= r: Newton's method on the multiplier from below, where |x|^2 is
+// convex and falls. It ends where it is near the ball, or after SN_SLIP_NEWTON iterations.
+SN_FUNC SnSlipCode sn_slip_ball(const sn_real *A, const sn_real *b, sn_real r, int n, sn_real *x, SnSlipShifts *shifts);
+
 // Returns J x of one row.
 SN_INLINE sn_bar sn_slip_rate(const SnWorld *w, int row, const sn_bar *x) {
   const int adr = w->efc_J_rowadr[row];

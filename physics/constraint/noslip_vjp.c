@@ -7,8 +7,8 @@
 //   bar of f_i = J_i L - p_i,    L = M^-1 a_bar + sum over later u of M^-1 J_g' omega_u,
 //
 // with p_i what J_i L was when the bar of f_i last began at zero. So backwards, too, it is one motion L that
-// goes through the sweeps, and no matrix. On the boundary of an ellipsoid E = |D f|^2 / 2 = f_n^2 / 2 stands beside it:
-//   (A + nu D^2) omega + kappa D^2 f = -(bar of f),  f' D^2 omega = 0,  bar of f_n -= kappa f_n,  nu D^2 f = -r.
+// goes through the sweeps, and no matrix. On the boundary of an ellipsoid the search for the force is gone back through
+// (SlipEdge). It gives omega, what the normal force gets, and by the block A_g = J_g B_g more than omega f' says.
 //
 // The derivative of all of it, with delta_u the change of f_g and Lambda the last L, is that of
 //
@@ -38,6 +38,7 @@ typedef struct SlipBack {
   SnSlipCode code;
   sn_real force[SN_MAXSLIP], delta[SN_MAXSLIP];
   sn_bar bar[SN_MAXSLIP], omega[SN_MAXSLIP];
+  sn_bar by[SN_MAXSLIP * SN_MAXSLIP];  // of a cone on its boundary
 } SlipBack;
 
 // x = A^-1 x for the positive definite A (n).
@@ -58,33 +59,118 @@ SN_LOCAL void back_solve(const sn_real *A, int n, sn_bar *x) {
   }
 }
 
-// Multipliers of a cone; on its boundary also p of the normal.
-SN_LOCAL void back_cone(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
-  const int row = b->g.row, n = b->g.num;
-  const sn_real *mu = w->contact[w->efc_id[row]].friction, normal = w->efc_force[row - 1];
-  sn_real A[SN_MAXSLIP * SN_MAXSLIP] = {0}, u[SN_MAXSLIP], nu = 0;
+// The way back through the search for a force on the boundary of an ellipsoid, as it was made: x_k = -(A + s_k)^-1 c,
+// s_k+1 = s_k + (|x_k|^2 - r^2) / 2 x_k' (A + s_k)^-1 x_k, and the force r x / |x| of the last one, scaled by friction.
+// It ends before it has converged where coefficients of friction are far apart, so the optimum's own derivative is not
+// that of what was computed.
+typedef struct SlipEdge {
+  sn_real A[SN_MAXSLIP * SN_MAXSLIP], c[SN_MAXSLIP], r;  // scaled; the radius is the normal force
+  sn_bar A_bar[SN_MAXSLIP * SN_MAXSLIP], c_bar[SN_MAXSLIP], r_bar;
+  sn_bar x_bar[SN_MAXSLIP], shift_bar;  // of the present iteration
+} SlipEdge;
+
+// Takes x_bar and adds what an x = -(A + shift)^-1 c leaves. M: A + shift.
+SN_LOCAL void edge_solve_vjp(SlipEdge *e, const sn_real *M, int n, const sn_real *x) {
   sn_bar t[SN_MAXSLIP];
+  for (int i = 0; i < n; ++i) t[i] = e->x_bar[i];
+  back_solve(M, n, t);
   for (int i = 0; i < n; ++i) {
-    b->omega[i] = -b->bar[i];
-    u[i] = b->force[i] / (mu[i] * mu[i]);
-    nu -= b->force[i] * (sn_slip_residual(w, row + i)) / (normal * normal);
-    t[i] = sn_bar_of(u[i]);
+    e->c_bar[i] -= t[i];
+    e->shift_bar -= t[i] * x[i];
+    for (int j = 0; j < n; ++j) e->A_bar[SN_MAXSLIP * i + j] -= t[i] * x[j];
   }
+}
+
+// The bar of the next shift becomes that of this one and x_bar of this x.
+SN_LOCAL void edge_newton_vjp(SlipEdge *e, const sn_real *M, sn_real shift, int n, const sn_real *x) {
+  sn_real L[SN_MAXSLIP * SN_MAXSLIP], y[SN_MAXSLIP], minus[SN_MAXSLIP];
+  sn_bar t[SN_MAXSLIP];
+  for (int i = 0; i < n; ++i) minus[i] = -x[i];
+  sn_slip_cholesky(e->A, minus, shift, n, L, y);
+  const sn_real slope = 2 * sn_dot(x, y, n), step = (sn_dot(x, x, n) - e->r * e->r) / slope;
+  const sn_bar beyond_bar = e->shift_bar / slope, slope_bar = -e->shift_bar * step / slope;
+  for (int i = 0; i < n; ++i) {
+    e->x_bar[i] = 2 * beyond_bar * x[i] + 2 * slope_bar * y[i];
+    t[i] = 2 * slope_bar * x[i];
+  }
+  e->r_bar -= 2 * beyond_bar * e->r;
+  back_solve(M, n, t);
+  for (int i = 0; i < n; ++i) {
+    e->x_bar[i] += t[i];
+    e->shift_bar -= t[i] * y[i];
+    for (int j = 0; j < n; ++j) e->A_bar[SN_MAXSLIP * i + j] -= t[i] * y[j];
+  }
+}
+
+SN_LOCAL void edge_begin(const SnWorld *w, const SlipBack *b, const sn_real *mu, SlipEdge *e) {
+  const int row = b->g.row, n = b->g.num;
+  e->r = w->efc_force[row - 1];
+  for (int i = 0; i < n; ++i) {
+    e->c[i] = sn_slip_residual(w, row + i);
+    e->c_bar[i] = sn_bar_of(0);
+    for (int j = 0; j < n; ++j) {
+      e->A[SN_MAXSLIP * i + j] = w->slip_A[(row + i) * SN_MAXSLIP + j] * mu[i] * mu[j];
+      e->A_bar[SN_MAXSLIP * i + j] = sn_bar_of(0);
+      e->c[i] -= w->slip_A[(row + i) * SN_MAXSLIP + j] * b->force[j];
+    }
+    e->c[i] *= mu[i];
+  }
+  e->r_bar = e->shift_bar = sn_bar_of(0);
+}
+
+// Multipliers of a cone on its boundary, p of its normal, and `by`: the bar of A less omega f'.
+SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
+  const int row = b->g.row, n = b->g.num;
+  const sn_real *mu = w->contact[w->efc_id[row]].friction;
+  SlipEdge e;
+  SnSlipShifts shifts;
+  sn_real M[SN_MAXSLIP * SN_MAXSLIP] = {0}, L[SN_MAXSLIP * SN_MAXSLIP], x[SN_MAXSLIP];
+  edge_begin(w, b, mu, &e);
+  sn_slip_ball(e.A, e.c, e.r, n, x, &shifts);
+  const sn_real length = sn_sqrt(sn_max(SN_MINVAL, sn_dot(x, x, n)));
+  for (int i = 0; i < n; ++i) e.r_bar += b->bar[i] * (mu[i] * x[i] / length);
+  const sn_bar along = e.r_bar;
+  for (int i = 0; i < n; ++i) e.x_bar[i] = (b->bar[i] * mu[i] - along * (x[i] / length)) * (e.r / length);
+  for (int k = shifts.last; k >= 0; --k) {
+    for (int i = 0; i < n; ++i)
+      for (int j = 0; j < n; ++j) M[SN_MAXSLIP * i + j] = e.A[SN_MAXSLIP * i + j] + (i == j ? shifts.shift[k] : 0);
+    sn_slip_cholesky(e.A, e.c, shifts.shift[k], n, L, x);
+    if (k < shifts.last) edge_newton_vjp(&e, M, shifts.shift[k], n, x);
+    edge_solve_vjp(&e, M, n, x);
+  }
+  for (int i = 0; i < n; ++i) b->omega[i] = mu[i] * e.c_bar[i];
   for (int i = 0; i < n; ++i)
     for (int j = 0; j < n; ++j)
-      A[SN_MAXSLIP * i + j] =
-          w->slip_A[(row + i) * SN_MAXSLIP + j] + (b->code == SN_SLIP_EDGE && i == j ? nu / (mu[i] * mu[i]) : 0);
-  back_solve(A, n, b->omega);
-  if (b->code != SN_SLIP_EDGE) return;
-  sn_bar along = {0}, curve = {0};
-  back_solve(A, n, t);
-  for (int i = 0; i < n; ++i) {
-    along += u[i] * b->omega[i];
-    curve += u[i] * t[i];
+      b->by[SN_MAXSLIP * i + j] = mu[i] * mu[j] * e.A_bar[SN_MAXSLIP * i + j] - b->omega[i] * b->force[j];
+  a->slip_p[row - 1] -= e.r_bar;
+}
+
+// Multipliers of a cone.
+SN_LOCAL void back_cone(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
+  const int row = b->g.row, n = b->g.num;
+  sn_real A[SN_MAXSLIP * SN_MAXSLIP] = {0};
+  if (b->code == SN_SLIP_EDGE) {
+    back_edge(w, a, b);
+    return;
   }
-  const sn_bar kappa = along / curve;
-  for (int i = 0; i < n; ++i) b->omega[i] -= kappa * t[i];
-  a->slip_p[row - 1] += kappa * normal;
+  for (int i = 0; i < n; ++i) {
+    b->omega[i] = -b->bar[i];
+    for (int j = 0; j < n; ++j) A[SN_MAXSLIP * i + j] = w->slip_A[(row + i) * SN_MAXSLIP + j];
+  }
+  back_solve(A, n, b->omega);
+}
+
+// Hands the bar of a group's block of A on to its rows.
+SN_LOCAL void back_block(const SnWorld *w, SnAdjoint *a, const SlipBack *b, int nv) {
+  const int row = b->g.row, n = b->g.num;
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      const sn_bar S = SN_R(0.5) * (b->by[SN_MAXSLIP * i + j] + b->by[SN_MAXSLIP * j + i]);
+      for (int q = 0; q < nv; ++q) {
+        a->slip_next[(row + i) * nv + q] += S * w->slip_row[(row + j) * nv + q];
+        a->slip_motion[(row + i) * nv + q] += 2 * S * w->slip_row[(row + j) * nv + q];
+      }
+    }
 }
 
 // Multipliers of an update.
@@ -131,6 +217,7 @@ SN_LOCAL void back_update(const SnModel *m, SnWorld *w, SnAdjoint *a, int k, SnS
     for (int q = 0; q < nv; ++q) a->slip_lambda[q] += b.omega[i] * w->slip_row[(row + i) * nv + q];
   }
   back_begin(w, a, &b);
+  if (b.g.kind == SN_SLIP_CONE && code == SN_SLIP_EDGE) back_block(w, a, &b, nv);
   for (int i = 0; i < (b.g.kind == SN_SLIP_PAIR ? 1 : b.g.num); ++i) {
     sn_bar *d = a->slip_next + (row + i) * nv, *n = a->slip_motion + (row + i) * nv;
     for (int q = 0; q < nv; ++q) {

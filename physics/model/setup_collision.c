@@ -343,6 +343,7 @@ static void store_rule_params(SnModel *m, const int *first, PairParam *set) {
   for (int k = 0; k < m->nruleparam; ++k) {
     const PairKey key = {.geom = {first[k / m->nruleclass], first[k % m->nruleclass]}, .pair = -1};
     pair_param(m, &key, set + m->nconparam);
+    m->nadhesive += set[m->nconparam].v[PARAM_ADHESION] != 0;
     m->rule_param[k] = m->nconparam++;
   }
 }
@@ -466,7 +467,7 @@ static SnCode begin_unlisted(SnModel *m, PairList *list, int *first, SnError *er
     return sn_fail(
         err, SN_ERR_LIMIT,
         "model: more than %d pairs of geoms can collide, and their geoms have more than %d different sets of "
-        "condim, friction, solref, solimp, solmix, priority and margin",
+        "condim, friction, solref, solimp, solmix, priority, adhesion and margin",
         LIST_MAX, CLASS_MAX);
   m->nruleparam = m->nruleclass * m->nruleclass;
   m->rule_param = sn_model_alloc(m, sizeof(int) * (size_t)m->nruleparam);

@@ -175,10 +175,24 @@ static void set_options(SnHorizon *h) {
   o->ls_iterations = sn_maxi(o->ls_iterations, 50);
 }
 
+// Some contact pulls from a distance.
+static bool pulls_in_gap(const SnModel *m) {
+  bool gap = false;
+  for (int g = 0; g < m->ngeom; ++g) gap = gap || m->geom_gap[g] != 0;
+  for (int k = 0; k < m->npair; ++k) gap = gap || m->pair_gap[k] != 0;
+  return gap && m->nadhesive > 0;
+}
+
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err) {
   if (check_settings(settings, err) != SN_OK) return NULL;
   if (sn_has_exact_diagonal(m)) {
     sn_fail(err, SN_ERR_UNSUPPORTED, "horizon: flag diagexact: chosen steps do not support it; switch it off");
+    return NULL;
+  }
+  if (pulls_in_gap(m)) {
+    sn_fail(err, SN_ERR_UNSUPPORTED,
+            "horizon: a geom or pair has adhesion and gap, so that it begins to pull by a jump: chosen steps do not "
+            "support it; set gap to 0");
     return NULL;
   }
   if (sn_has_noslip(m)) {

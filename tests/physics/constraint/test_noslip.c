@@ -254,6 +254,25 @@ static void load_losses(SnOracle *o, const SnConstraintCase *c) {
   sn_oracle_load_string(o, xml);
 }
 
+// A box on a floor with MuJoCo's coefficients of friction, far apart: the search for forces of its cones ends early.
+static void load_rolling(SnOracle *o, const SnConstraintCase *c) {
+  char xml[1000];
+  snprintf(xml, sizeof xml,
+           "<mujoco><option timestep='0.004' cone='elliptic' %s/><worldbody><geom type='plane' size='9 9 1'/>"
+           "<body pos='0 0 .09'><freejoint/><geom type='box' size='.12 .1 .1' condim='6' friction='1 .005 .0001'/>"
+           "</body></worldbody></mujoco>",
+           c->option);
+  sn_oracle_load_string(o, xml);
+}
+
+static void gradients_of_rolling_friction(void **state) {
+  (void)state;
+  static Slip s;
+  memset(&s, 0, sizeof s);
+  gradients(load_rolling, "rolling", 1, &s);
+  assert_true(s.count[SN_SLIP_EDGE] > 20);
+}
+
 static void gradients_of_contacts(void **state) {
   (void)state;
   static Slip s;
@@ -305,8 +324,11 @@ static void leaves_the_world(void **state) {
 
 int main(void) {
   printf("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(gradients_of_contacts), cmocka_unit_test(gradients_of_joints),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts),
+                                     cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(gradients_of_rolling_friction),
+                                     cmocka_unit_test(gradients_of_contacts),
+                                     cmocka_unit_test(gradients_of_joints),
                                      cmocka_unit_test(leaves_the_world)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
