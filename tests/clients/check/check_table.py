@@ -136,7 +136,10 @@ def between(page, markers):
 
 
 def stale(path, markers, text):
-    """Where names and verdicts of a page's table are not those of this one, but for models that a page has besides: a line each."""
+    """Where names and verdicts of a page's table are not those of this one, a line each.
+
+    A page may have other models besides, and fewer steps than its own may leave undecided what agrees there.
+    """
 
     def verdicts(table):
         cells = [line.split(" | ") for line in table.splitlines() if line.startswith("| ")]
@@ -149,7 +152,7 @@ def stale(path, markers, text):
     return [
         f"{name}: {now.get(name, 'no such model')}; in {pathlib.Path(path).name}: {kept.get(name, 'no such model')}"
         for name in sorted(names)
-        if kept.get(name) != now.get(name)
+        if kept.get(name) != now.get(name) and not (now.get(name) == "undecided" and kept.get(name) == "agrees")
     ]
 
 
@@ -193,7 +196,8 @@ def main():
     loaded = len(rows) - len(args.extra) - sum(name.startswith(OURS) for name, _ in rows)
     if loaded != LOADABLE:
         print(f"{loaded} models load, {LOADABLE} are expected", file=sys.stderr)
-    bad = [name for name, r in rows if r["verdict"] not in ("agrees", "unsupported") or r.get("alone", "agrees") != "agrees"]
+    good = ("agrees", "unsupported", "undecided") if args.page else ("agrees", "unsupported")
+    bad = [name for name, r in rows if r["verdict"] not in good or r.get("alone", "agrees") != "agrees"]
     bad += refusals(rows, REFUSED, remark)
     bad += stale(args.page, markers, text) if args.page else []
     for name in bad:
