@@ -6,6 +6,8 @@
 #include "tests/support/oracle.h"
 #include "tests/support/surface_model.h"
 
+#include <stdio.h>
+
 #include "physics/step/step.h"
 #include "physics/world/adjoint.h"
 
