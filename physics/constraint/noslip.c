@@ -88,7 +88,7 @@ SN_LOCAL void slip_rows(const SnModel *m, SnWorld *w, int k) {
 
 // ---- sweeps ----
 
-SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, int n, sn_real *L, sn_real *x) {
+SN_FUNC bool sn_slip_factor(const sn_real *A, sn_real shift, int n, sn_real *L) {
   sn_real det = 1, least = SN_R(1e30);
   for (int i = 0; i < n; ++i) {
     for (int j = 0; j <= i; ++j) {
@@ -104,7 +104,10 @@ SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift,
       }
     }
   }
-  if ((n <= 3 ? det : least) < SLIP_FLAT) return false;
+  return !((n <= 3 ? det : least) < SLIP_FLAT);
+}
+
+SN_FUNC void sn_slip_solve(const sn_real *L, const sn_real *b, int n, sn_real *x) {
   for (int i = 0; i < n; ++i) {
     x[i] = -b[i];
     for (int k = 0; k < i; ++k) x[i] -= L[SN_MAXSLIP * i + k] * x[k];
@@ -114,7 +117,6 @@ SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift,
     for (int k = i + 1; k < n; ++k) x[i] -= L[SN_MAXSLIP * k + i] * x[k];
     x[i] /= L[SN_MAXSLIP * i + i];
   }
-  return true;
 }
 
 SN_FUNC SnSlipCode sn_slip_ball(const sn_real *A, const sn_real *b, sn_real r, int n, sn_real *x,
@@ -123,14 +125,15 @@ SN_FUNC SnSlipCode sn_slip_ball(const sn_real *A, const sn_real *b, sn_real r, i
   shifts->shift[0] = 0;
   for (shifts->last = 0;; ++shifts->last) {
     const sn_real shift = shifts->shift[shifts->last];
-    if (!sn_slip_cholesky(A, b, shift, n, L, x)) {
+    if (!sn_slip_factor(A, shift, n, L)) {
       sn_zero(x, n);
       return SN_SLIP_ZERO;
     }
+    sn_slip_solve(L, b, n, x);
     const sn_real beyond = sn_dot(x, x, n) - r * r;
     if (beyond < SLIP_FLAT || shifts->last == SN_SLIP_NEWTON - 1) break;
     for (int i = 0; i < n; ++i) minus[i] = -x[i];
-    sn_slip_cholesky(A, minus, shift, n, L, y);
+    sn_slip_solve(L, minus, n, y);
     const sn_real step = beyond / (2 * sn_dot(x, y, n));
     if (step < SLIP_FLAT) break;
     shifts->shift[shifts->last + 1] = shift + step;

@@ -59,8 +59,10 @@ typedef struct SnSlipShifts {
   int last;
 } SnSlipShifts;
 
-// Solves (A + shift) x = -b (n) by Cholesky's method; L gets the factor. Returns false where that is too flat.
-SN_FUNC bool sn_slip_cholesky(const sn_real *A, const sn_real *b, sn_real shift, int n, sn_real *L, sn_real *x);
+// Sets L to the factor of A + shift (n), L L'. Returns false where that is too flat.
+SN_FUNC bool sn_slip_factor(const sn_real *A, sn_real shift, int n, sn_real *L);
+// Solves L L' x = -b (n).
+SN_FUNC void sn_slip_solve(const sn_real *L, const sn_real *b, int n, sn_real *x);
 // Minimises x' A x / 2 + b' x over the ball |x| <= r: Newton's method on the multiplier from below, where |x|^2 is
 // convex and falls. It ends where it is near the ball, or after SN_SLIP_NEWTON iterations.
 SN_FUNC SnSlipCode sn_slip_ball(const sn_real *A, const sn_real *b, sn_real r, int n, sn_real *x, SnSlipShifts *shifts);

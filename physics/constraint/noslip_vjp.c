@@ -41,15 +41,9 @@ typedef struct SlipBack {
   sn_bar by[SN_MAXSLIP * SN_MAXSLIP];  // of a cone on its boundary
 } SlipBack;
 
-// x = A^-1 x for the positive definite A (n).
-SN_LOCAL void back_solve(const sn_real *A, int n, sn_bar *x) {
-  sn_real L[SN_MAXSLIP * SN_MAXSLIP];
+// x = (L L')^-1 x, the factor of sn_slip_factor.
+SN_LOCAL void back_solve(const sn_real *L, int n, sn_bar *x) {
   for (int i = 0; i < n; ++i) {
-    for (int j = 0; j <= i; ++j) {
-      sn_real sum = A[SN_MAXSLIP * i + j];
-      for (int k = 0; k < j; ++k) sum -= L[SN_MAXSLIP * i + k] * L[SN_MAXSLIP * j + k];
-      L[SN_MAXSLIP * i + j] = i == j ? sn_sqrt(sn_max(SN_MINVAL, sum)) : sum / L[SN_MAXSLIP * j + j];
-    }
     for (int k = 0; k < i; ++k) x[i] -= L[SN_MAXSLIP * i + k] * x[k];
     x[i] /= L[SN_MAXSLIP * i + i];
   }
@@ -69,11 +63,11 @@ typedef struct SlipEdge {
   sn_bar x_bar[SN_MAXSLIP], shift_bar;  // of the present iteration
 } SlipEdge;
 
-// Takes x_bar and adds what an x = -(A + shift)^-1 c leaves. M: A + shift.
-SN_LOCAL void edge_solve_vjp(SlipEdge *e, const sn_real *M, int n, const sn_real *x) {
+// Takes x_bar and adds what an x = -(A + shift)^-1 c leaves. L: the factor of A + shift.
+SN_LOCAL void edge_solve_vjp(SlipEdge *e, const sn_real *L, int n, const sn_real *x) {
   sn_bar t[SN_MAXSLIP];
   for (int i = 0; i < n; ++i) t[i] = e->x_bar[i];
-  back_solve(M, n, t);
+  back_solve(L, n, t);
   for (int i = 0; i < n; ++i) {
     e->c_bar[i] -= t[i];
     e->shift_bar -= t[i] * x[i];
@@ -82,11 +76,11 @@ SN_LOCAL void edge_solve_vjp(SlipEdge *e, const sn_real *M, int n, const sn_real
 }
 
 // The bar of the next shift becomes that of this one and x_bar of this x.
-SN_LOCAL void edge_newton_vjp(SlipEdge *e, const sn_real *M, sn_real shift, int n, const sn_real *x) {
-  sn_real L[SN_MAXSLIP * SN_MAXSLIP], y[SN_MAXSLIP], minus[SN_MAXSLIP];
+SN_LOCAL void edge_newton_vjp(SlipEdge *e, const sn_real *L, int n, const sn_real *x) {
+  sn_real y[SN_MAXSLIP], minus[SN_MAXSLIP];
   sn_bar t[SN_MAXSLIP];
   for (int i = 0; i < n; ++i) minus[i] = -x[i];
-  sn_slip_cholesky(e->A, minus, shift, n, L, y);
+  sn_slip_solve(L, minus, n, y);
   const sn_real slope = 2 * sn_dot(x, y, n), step = (sn_dot(x, x, n) - e->r * e->r) / slope;
   const sn_bar beyond_bar = e->shift_bar / slope, slope_bar = -e->shift_bar * step / slope;
   for (int i = 0; i < n; ++i) {
@@ -94,7 +88,7 @@ SN_LOCAL void edge_newton_vjp(SlipEdge *e, const sn_real *M, sn_real shift, int 
     t[i] = 2 * slope_bar * x[i];
   }
   e->r_bar -= 2 * beyond_bar * e->r;
-  back_solve(M, n, t);
+  back_solve(L, n, t);
   for (int i = 0; i < n; ++i) {
     e->x_bar[i] += t[i];
     e->shift_bar -= t[i] * y[i];
@@ -124,7 +118,7 @@ SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
   const sn_real *mu = w->contact[w->efc_id[row]].friction;
   SlipEdge e;
   SnSlipShifts shifts;
-  sn_real M[SN_MAXSLIP * SN_MAXSLIP] = {0}, L[SN_MAXSLIP * SN_MAXSLIP], x[SN_MAXSLIP];
+  sn_real L[SN_MAXSLIP * SN_MAXSLIP], x[SN_MAXSLIP];
   edge_begin(w, b, mu, &e);
   sn_slip_ball(e.A, e.c, e.r, n, x, &shifts);
   const sn_real length = sn_sqrt(sn_max(SN_MINVAL, sn_dot(x, x, n)));
@@ -132,11 +126,10 @@ SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
   const sn_bar along = e.r_bar;
   for (int i = 0; i < n; ++i) e.x_bar[i] = (b->bar[i] * mu[i] - along * (x[i] / length)) * (e.r / length);
   for (int k = shifts.last; k >= 0; --k) {
-    for (int i = 0; i < n; ++i)
-      for (int j = 0; j < n; ++j) M[SN_MAXSLIP * i + j] = e.A[SN_MAXSLIP * i + j] + (i == j ? shifts.shift[k] : 0);
-    sn_slip_cholesky(e.A, e.c, shifts.shift[k], n, L, x);
-    if (k < shifts.last) edge_newton_vjp(&e, M, shifts.shift[k], n, x);
-    edge_solve_vjp(&e, M, n, x);
+    sn_slip_factor(e.A, shifts.shift[k], n, L);
+    sn_slip_solve(L, e.c, n, x);
+    if (k < shifts.last) edge_newton_vjp(&e, L, n, x);
+    edge_solve_vjp(&e, L, n, x);
   }
   for (int i = 0; i < n; ++i) b->omega[i] = mu[i] * e.c_bar[i];
   for (int i = 0; i < n; ++i)
@@ -148,16 +141,14 @@ SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
 // Multipliers of a cone.
 SN_LOCAL void back_cone(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
   const int row = b->g.row, n = b->g.num;
-  sn_real A[SN_MAXSLIP * SN_MAXSLIP] = {0};
+  sn_real L[SN_MAXSLIP * SN_MAXSLIP];
   if (b->code == SN_SLIP_EDGE) {
     back_edge(w, a, b);
     return;
   }
-  for (int i = 0; i < n; ++i) {
-    b->omega[i] = -b->bar[i];
-    for (int j = 0; j < n; ++j) A[SN_MAXSLIP * i + j] = w->slip_A[(row + i) * SN_MAXSLIP + j];
-  }
-  back_solve(A, n, b->omega);
+  for (int i = 0; i < n; ++i) b->omega[i] = -b->bar[i];
+  sn_slip_factor(w->slip_A + row * SN_MAXSLIP, 0, n, L);
+  back_solve(L, n, b->omega);
 }
 
 // Hands the bar of a group's block of A on to its rows.

@@ -183,26 +183,23 @@ static bool pulls_in_gap(const SnModel *m) {
   return gap && m->nadhesive > 0;
 }
 
+static SnCode check_model(const SnModel *m, SnError *err) {
+  if (sn_has_exact_diagonal(m))
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "horizon: flag diagexact: chosen steps do not support it; switch it off");
+  if (pulls_in_gap(m))
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "horizon: a geom or pair has adhesion and gap, so that it begins to pull by a jump: chosen steps do "
+                   "not support it; set gap to 0");
+  if (sn_has_noslip(m))
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen "
+                   "steps do not support; set it to 0",
+                   m->opt.noslip_iterations);
+  return SN_OK;
+}
+
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err) {
-  if (check_settings(settings, err) != SN_OK) return NULL;
-  if (sn_has_exact_diagonal(m)) {
-    sn_fail(err, SN_ERR_UNSUPPORTED, "horizon: flag diagexact: chosen steps do not support it; switch it off");
-    return NULL;
-  }
-  if (pulls_in_gap(m)) {
-    sn_fail(err, SN_ERR_UNSUPPORTED,
-            "horizon: a geom or pair has adhesion and gap, so that it begins to pull by a jump: chosen steps do not "
-            "support it; set gap to 0");
-    return NULL;
-  }
-  if (sn_has_noslip(m)) {
-    sn_fail(
-        err, SN_ERR_UNSUPPORTED,
-        "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen steps do not "
-        "support; set it to 0",
-        m->opt.noslip_iterations);
-    return NULL;
-  }
+  if (check_settings(settings, err) != SN_OK || check_model(m, err) != SN_OK) return NULL;
   SnHorizon *h = calloc(1, sizeof *h);
   SnHorizonScratch *x = calloc(1, sizeof *x);
   if (h) h->scratch = x;
