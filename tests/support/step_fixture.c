@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/constraint/constraint.h"
 #include "physics/step/step.h"
 #include "tests/support/small_models.h"
 
@@ -25,6 +26,12 @@ void sn_step_model(SnOracle *o, int i) {
   if (site) site[strlen("name='u0' pos='.0")] = '6';
   assert_true(i > 0 || site);
   sn_oracle_load_string(o, xml);
+}
+
+void sn_step_full(SnGradWorld *g) {
+  sn_forward(g->m, &g->w, &g->lane);
+  sn_solve_finish(g->m, &g->w, &g->lane);
+  sn_integrate(g->m, &g->w, &g->lane);
 }
 
 void sn_step_full_vjp(SnGradWorld *g, const double *ybar) {

@@ -15,6 +15,9 @@ void sn_step_integrator(SnOracle *o, int i);
 // Loads small model i. Moves a site that lies exactly on a sphere that its tendon wraps around off it: there the
 // touching point is rounding.
 void sn_step_model(SnOracle *o, int i);
+// Makes a step from the state of g, whose solver leaves nothing undone: the adjoint is that of the solution. (Stages of
+// Runge-Kutta: as they are.)
+void sn_step_full(SnGradWorld *g);
 // Runs sn_step_vjp and sn_position_vjp at the base state, on which sn_forward has run. Takes ybar, the bar of the next
 // state (2 nv + na).
 void sn_step_full_vjp(SnGradWorld *g, const double *ybar);

@@ -65,20 +65,13 @@ typedef struct Exact {
 
 static const int *states(const Exact *s) { return sn_has_noslip(s->g.m) ? s->g.w.slip_state : s->g.w.efc_state; }
 
-static void step(Exact *s, const double *dx) {
-  SnGradWorld *g = &s->g;
-  sn_grad_world_move(g, dx);
-  sn_forward(g->m, &g->w, &g->lane);
-  sn_solve_finish(g->m, &g->w, &g->lane);
-  sn_integrate(g->m, &g->w, &g->lane);
-}
-
 static bool sample(void *context) {
   Exact *s = context;
   SnGradWorld *g = &s->g;
   sn_constraint_sample(g->o, s->speed);
   sn_grad_world_sample(g);
-  step(s, NULL);
+  sn_grad_world_move(g, NULL);
+  sn_step_full(g);
   for (int i = 0; i < g->m->nq; ++i) s->next[i] = (double)g->w.qpos[i];
   s->n = g->w.nefc[0];
   assert_true(s->n <= ROWS);
@@ -91,7 +84,8 @@ static bool forward(void *context, const double *dx, double *y) {
   SnGradWorld *g = &s->g;
   const int nv = g->m->nv;
   double qpos[100];
-  step(s, dx);
+  sn_grad_world_move(g, dx);
+  sn_step_full(g);
   for (int i = 0; i < g->m->nq; ++i) qpos[i] = (double)g->w.qpos[i];
   mj_differentiatePos(g->o->mj, y, 1, s->next, qpos);
   for (int i = 0; i < nv; ++i) y[nv + i] = (double)g->w.qvel[i];

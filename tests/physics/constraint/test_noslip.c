@@ -156,20 +156,13 @@ static int codes_of(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, in
   return n;
 }
 
-static void step(Slip *s, const double *dx) {
-  SnGradWorld *g = &s->g;
-  sn_grad_world_move(g, dx);
-  sn_forward(g->m, &g->w, &g->lane);
-  sn_solve_finish(g->m, &g->w, &g->lane);
-  sn_integrate(g->m, &g->w, &g->lane);
-}
-
 static bool sample(void *context) {
   Slip *s = context;
   SnGradWorld *g = &s->g;
   sn_constraint_sample(g->o, s->speed);
   sn_grad_world_sample(g);
-  step(s, NULL);
+  sn_grad_world_move(g, NULL);
+  sn_step_full(g);
   for (int i = 0; i < g->m->nq; ++i) s->next[i] = (double)g->w.qpos[i];
   s->n = codes_of(g->m, &g->w, &g->a, &g->lane, s->code);
   for (int i = 1 + s->code[0]; i < s->n; ++i) ++s->count[s->code[i]];
@@ -181,7 +174,8 @@ static bool forward(void *context, const double *dx, double *y) {
   Slip *s = context;
   SnGradWorld *g = &s->g;
   const int nv = g->m->nv;
-  step(s, dx);
+  sn_grad_world_move(g, dx);
+  sn_step_full(g);
   double *qpos = malloc(sizeof *qpos * (size_t)(g->m->nq + 1));
   for (int i = 0; i < g->m->nq; ++i) qpos[i] = (double)g->w.qpos[i];
   mj_differentiatePos(g->o->mj, y, 1, s->next, qpos);

@@ -49,20 +49,13 @@ typedef struct Step {
   void (*draw)(struct Step *s);  // MuJoCo's data at a random state
 } Step;
 
-// A step whose solver leaves nothing undone: the adjoint is that of the solution. (Stages of Runge-Kutta: as they are.)
-static void finished_step(SnGradWorld *g) {
-  sn_forward(g->m, &g->w, &g->lane);
-  sn_solve_finish(g->m, &g->w, &g->lane);
-  sn_integrate(g->m, &g->w, &g->lane);
-}
-
 static bool sample(void *context) {
   Step *s = context;
   SnGradWorld *g = &s->g;
   s->draw(s);
   sn_grad_world_sample(g);
   sn_grad_world_move(g, NULL);
-  finished_step(g);
+  sn_step_full(g);
   for (int i = 0; i < g->m->nq; ++i) s->next[i] = (double)g->w.qpos[i];
   s->branch = branch_of(g->m, &g->w);
   return true;
@@ -73,7 +66,7 @@ static bool forward(void *context, const double *dx, double *y) {
   SnGradWorld *g = &s->g;
   const SnModel *m = g->m;
   sn_grad_world_move(g, dx);
-  finished_step(g);
+  sn_step_full(g);
   double *qpos = malloc(sizeof *qpos * (size_t)(m->nq + 1));
   for (int i = 0; i < m->nq; ++i) qpos[i] = (double)g->w.qpos[i];
   mj_differentiatePos(g->o->mj, y, 1, s->next, qpos);
