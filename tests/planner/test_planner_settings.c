@@ -509,13 +509,15 @@ static void expect_others(const Row *row, int kind, const SnSettings *s, const S
 }
 
 // One of them alone at another value, from the start on (in a slow build where it can only be so) and, where it may,
-// while the planner lives.
+// while the planner lives, with all planners that have it (in a slow build the first).
 static void try_value(const Row *row, double value) {
   static Trial t;
   t.wait = row->see == see_patience;
-  for (int k = 0; k < KINDS; ++k) {
+  bool tried = false;
+  for (int k = 0; k < KINDS && !(SN_SLOW && tried); ++k) {
     const int kind = 1 << k;
     if (!(row->kinds & kind)) continue;
+    tried = true;
     SnSettings base = own_values(kind);
     if (strcmp(row->name, "planner") == 0) base.integrator = 0;  // not every planner has others
     SnSettings s = base;

@@ -29,7 +29,7 @@ main() {
   # What the interpreter and other modules keep to the end is no leak of ours; PYTHONMALLOC gives each object its own memory.
   export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(g++ -print-file-name=libstdc++.so)"
   export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc
-  python_pytest "$environment" --ignore "$PYTHON_TESTS/test_jax.py" --ignore "$PYTHON_TESTS/test_bench.py" --ignore "$PYTHON_TESTS/page" "$@" "$PYTHON_TESTS"
+  python_pytest "$environment" -n 0 --ignore "$PYTHON_TESTS/test_jax.py" --ignore "$PYTHON_TESTS/test_bench.py" --ignore "$PYTHON_TESTS/page" "$@" "$PYTHON_TESTS"
 }
 
 main "$@"

@@ -105,9 +105,10 @@ python_install() {
   "$1/bin/python" -m pip install -q --disable-pip-version-check --no-deps --force-reinstall "$2"
 }
 
-# python_pytest ENVIRONMENT ARGUMENT...: runs tests; says what was left out, and where it hung if it did.
+# python_pytest ENVIRONMENT ARGUMENT...: runs tests, as many files at once as there are processors; says what was left out, and
+# where it hung if it did.
 python_pytest() {
   local python=$1/bin/python
   shift
-  timeout 1500 "$python" -B -m pytest -q -rs -p no:cacheprovider -o faulthandler_timeout=300 --rootdir "$PYTHON_TESTS" "$@"
+  timeout 1500 "$python" -B -m pytest -q -rs -p no:cacheprovider -n "$(nproc)" --dist loadfile -o faulthandler_timeout=300 --rootdir "$PYTHON_TESTS" "$@"
 }

@@ -43,7 +43,7 @@ test_page() {
   python_main "$MAIN"
   "$MAIN/bin/python" -c 'import playwright, viser, mjviser' || return 77
   python_install "$MAIN" "$(python_wheel "$MAIN" build/python-wheel)"
-  python_pytest "$MAIN" --durations=10 "$@" "$PYTHON_TESTS/page"
+  python_pytest "$MAIN" -n 0 --durations=10 "$@" "$PYTHON_TESTS/page"
 }
 
 main() {

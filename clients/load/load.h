@@ -1,0 +1,84 @@
+// sinew-load: as many controllers and watchers as asked for, whose requests come by the clock and not by the answers.
+//   main.c         options, sessions
+//   load_run.c     one stage: the schedule, sending, receiving
+//   load_report.c  what has become of it: percentiles, table, JSON
+#ifndef SINEW_CLIENTS_LOAD_LOAD_H_
+#define SINEW_CLIENTS_LOAD_LOAD_H_
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "clients/libsinew_client/wire.h"
+
+enum { LOAD_STAGES = 16, LOAD_SETTINGS = 32 };
+
+// Options of the command line.
+typedef struct LoadOptions {
+  const char *endpoint, *server_key, *key, *task;
+  int clients, sessions;  // clients in all; the first `sessions` of them have a session each, the others watch
+  int iterations;         // of a plan; 0: until its deadline
+  double deadline;        // of a plan [s]
+  double watch;           // requests a second of each watcher
+  double seconds;         // of a stage
+  long seed;
+  double load[LOAD_STAGES];  // of each stage, in plans that can be made
+  int nload;
+  const char *settings[LOAD_SETTINGS];  // "name=value" of the planner
+  int nsettings;
+  bool json;
+} LoadOptions;
+
+// What has become of a request.
+typedef enum LoadOutcome {
+  LOAD_LOST,      // no answer a second after the stage
+  LOAD_PLAN,      // a refined plan
+  LOAD_WARM,      // a plan that there was no time to refine
+  LOAD_REPLACED,  // a newer state was there
+  LOAD_REFUSED,   // an error
+  LOAD_WATCHED,   // a watcher's answer
+  LOAD_OUTCOMES
+} LoadOutcome;
+
+// A request. Times are of CLOCK_MONOTONIC [s].
+typedef struct LoadRequest {
+  double due;      // when it was to be sent, whatever came before: latency counts from here
+  double sent;     // when it was
+  double latency;  // from due to its answer
+  int client;
+  LoadOutcome outcome;
+  uint64_t id;   // of its client's requests
+  int previous;  // request of the same client, -1: it has none before
+} LoadRequest;
+
+// A client, and of a controller its session.
+typedef struct LoadClient {
+  SinewClient *client;
+  Sinew__V1__Reply *opened;  // the session; NULL: a watcher
+  double next, period;       // the next request is due, and the time between two [s]
+  int latest;                // of its requests that the stage keeps, -1: none
+} LoadClient;
+
+// What a stage has met.
+typedef struct LoadStage {
+  double load, rate, seconds;  // in plans that can be made; plans asked for a second; that it took
+  LoadRequest *request;        // (nrequest)
+  int nrequest, capacity;
+} LoadStage;
+
+// Measures how many plans a second can be made when each session asks again as soon as it is answered. Returns a
+// negative number, and says why, on failure.
+double load_measure_rate(LoadClient *clients, const LoadOptions *options, SinewError *err);
+
+// Carries out a stage: `rate` plans a second in all, and the watchers' requests. Returns false, and says why, when
+// requests could not be sent or memory ran out.
+bool load_run(LoadClient *clients, const LoadOptions *options, LoadStage *stage, SinewError *err);
+
+// Frees what load_run has taken.
+void load_stage_free(LoadStage *stage);
+
+// Prints the table of n stages to `out`, with `rate` plans a second that can be made; load_print_json as one line of
+// JSON.
+void load_print(const LoadStage *stages, int n, double rate, const LoadOptions *options, FILE *out);
+void load_print_json(const LoadStage *stages, int n, double rate, const LoadOptions *options, FILE *out);
+
+#endif

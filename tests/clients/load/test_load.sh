@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# sinew-load against a sinewd of its own: every request is accounted for, and where twice and ten times as much is asked
+# for as can be planned each session still gets its share. What is measured is printed, not judged.
+#   test_load.sh BIN SOURCE
+set -euo pipefail
+BIN=$1 SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-load.XXXXXX")
+daemon=
+trap '[ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true; wait || true; rm -rf "$work"' EXIT
+cd "$work"
+
+fail() { echo "FAIL  $*" >&2; exit 1; }
+# refused TEXT WORDS...: no success, and an error that has the text.
+refused() {
+  local text=$1
+  shift
+  if timeout 20 "$BIN/sinew-load" "$@" >out 2>error; then fail "not refused: $*"; fi
+  grep -qF -- "$text" error || fail "$*: $(cat error)"
+}
+
+"$BIN/sinewd" --backend=cpu --endpoint="ipc://$work/s" --sessions=16 --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" 2>log &
+daemon=$!
+"$BIN/sinewctl" --endpoint "ipc://$work/s" --timeout 20 health >/dev/null  # waits until the daemon listens
+
+refused "'0': expected a number" --load 0
+refused "expected numbers with commas between" --load '1;2'
+refused "3 sessions want as many clients" --sessions 3 --clients 2
+refused "no task 'nothing'" -e "ipc://$work/s" --task nothing --clients 1 --sessions 1
+refused "horizn" -e "ipc://$work/s" --clients 1 --sessions 1 --set horizn=3
+refused "sessions" -e "ipc://$work/s" --clients 17 --sessions 17
+
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 24 --sessions 16 --watch 5 --seconds 1.5 --load 0.1,2,10 --deadline 0.04 --json >report.json
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 3 --sessions 2 --seconds 0.2 --load 0.5 >table 2>progress
+cat report.json table
+grep -q '^2 sessions of arm_reach, 3 clients' table || fail "the table's first line"
+grep -q '^0.5 times' progress || fail "progress"
+python3 - report.json <<'PYTHON'
+import json, sys
+
+report = json.load(open(sys.argv[1]))
+assert report["rate"] > 0 and [s["load"] for s in report["stages"]] == [0.1, 2, 10]
+for stage in report["stages"]:
+    outcomes = [stage[name] for name in ("lost", "planned", "warm", "replaced", "refused", "watched")]
+    assert sum(outcomes) == stage["requests"], stage
+    assert stage["lost"] == 0 and stage["refused"] == 0, stage
+    # As many as the clock says: of each client within one.
+    asked = stage["requests"] - stage["watched"]
+    assert abs(asked - stage["rate"] * stage["seconds"]) <= report["sessions"], stage
+    assert 0 < stage["watched"] <= 8 * (5 * stage["seconds"] + 1), stage
+    assert stage["delay"]["p50"] <= stage["latency"]["p50"] <= stage["latency"]["most"], stage
+for busy in report["stages"][1:]:
+    assert busy["replaced"] > 0, busy
+    assert 0 < busy["most"] <= 5 * busy["least"], busy
+PYTHON
+[ ! -s log ] || ! grep -qi error log || fail "$(cat log)"
+kill -TERM "$daemon"
+wait "$daemon" || fail "sinewd ended with status $?"
+daemon=
