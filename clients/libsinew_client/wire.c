@@ -47,6 +47,12 @@ SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format
 
 void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
 
+int sn_wire_descriptor(const SinewClient *client) {
+  int fd = -1;
+  size_t size = sizeof fd;
+  return client->socket && zmq_getsockopt(client->socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+}
+
 // A fresh socket: replies to what the old one sent can no longer arrive.
 static SinewStatus reconnect(SinewClient *client, SinewError *err) {
   sn_handshake_forget(&client->handshake, client->socket);

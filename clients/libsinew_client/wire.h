@@ -35,6 +35,10 @@ SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewEr
 // that was not read is dropped when a newer one comes.
 SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry, SinewError *err);
 
+// Returns a file descriptor that becomes readable when there may be a reply, for poll(). It says so once: read all
+// replies after each sn_wire_send and whenever it is readable. It changes when sn_request has timed out.
+int sn_wire_descriptor(const SinewClient *client);
+
 // Changes the time [s] that sn_request waits.
 void sn_wire_set_timeout(SinewClient *client, double timeout);
 

@@ -12,23 +12,23 @@
 
 enum { LOAD_STAGES = 16, LOAD_SETTINGS = 32 };
 
-// Options of the command line.
+// Holds the options of the command line.
 typedef struct LoadOptions {
   const char *endpoint, *server_key, *key, *task;
   int clients, sessions;  // clients in all; the first `sessions` of them have a session each, the others watch
-  int iterations;         // of a plan; 0: until its deadline
-  double deadline;        // of a plan [s]
-  double watch;           // requests a second of each watcher
-  double seconds;         // of a stage
+  int iterations;         // for a plan; 0: until its deadline
+  double deadline;        // for a plan [s]
+  double watch;           // requests a second, each watcher
+  double seconds;         // each stage lasts
   long seed;
-  double load[LOAD_STAGES];  // of each stage, in plans that can be made
+  double load[LOAD_STAGES];  // each stage's, in plans that can be made
   int nload;
   const char *settings[LOAD_SETTINGS];  // "name=value" of the planner
   int nsettings;
   bool json;
 } LoadOptions;
 
-// What has become of a request.
+// Says what has become of a request.
 typedef enum LoadOutcome {
   LOAD_LOST,      // no answer a second after the stage
   LOAD_PLAN,      // a refined plan
@@ -39,26 +39,26 @@ typedef enum LoadOutcome {
   LOAD_OUTCOMES
 } LoadOutcome;
 
-// A request. Times are of CLOCK_MONOTONIC [s].
+// Holds a request. Times are of CLOCK_MONOTONIC [s].
 typedef struct LoadRequest {
   double due;      // when it was to be sent, whatever came before: latency counts from here
   double sent;     // when it was
   double latency;  // from due to its answer
   int client;
   LoadOutcome outcome;
-  uint64_t id;   // of its client's requests
+  uint64_t id;   // among its client's requests
   int previous;  // request of the same client, -1: it has none before
 } LoadRequest;
 
-// A client, and of a controller its session.
+// Holds a client, and of a controller its session.
 typedef struct LoadClient {
   SinewClient *client;
   Sinew__V1__Reply *opened;  // the session; NULL: a watcher
   double next, period;       // the next request is due, and the time between two [s]
-  int latest;                // of its requests that the stage keeps, -1: none
+  int latest;                // number of its latest request that the stage keeps, -1: none
 } LoadClient;
 
-// What a stage has met.
+// Holds what a stage has met.
 typedef struct LoadStage {
   double load, rate, seconds;  // in plans that can be made; plans asked for a second; that it took
   LoadRequest *request;        // (nrequest)

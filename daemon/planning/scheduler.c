@@ -132,6 +132,7 @@ static void update_streams(SnScheduler *s) {
       } else {
         refuse(s, p->waiting, SINEW__V1__ERROR__CODE__STATE, "this session has no stream; a StreamRequest begins one");
         p->waiting = NULL;
+        p->turn_due = INFINITY;
       }
     }
     if (sn_serve_stream_over(p, now)) sn_serve_finish(s, p);
@@ -146,11 +147,13 @@ static double plan_due(const SnScheduler *s, const SnSession *p) {
   return sn_job_streams(p->active) && p->stream.made && s->now > p->active_due ? INFINITY : p->active_due;
 }
 
-// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none.
+// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none. A state that was
+// replaced before it was begun leaves its place in the line to the newer one: else no turn would come where states are
+// replaced faster than there is time for all sessions.
 static double plan_urgency(const SnScheduler *s, const SnSession *p) {
   const SnJob *job = p->active ? p->active : p->waiting;
   if (!job) return INFINITY;
-  if (isfinite(plan_due(s, p))) return p->active ? p->active_due + p->served : job->due;
+  if (isfinite(plan_due(s, p))) return p->active ? p->active_due + p->served : fmin(job->due, p->turn_due);
   double overdue = job->route.arrived + PATIENCE;
   return s->now < overdue ? INFINITY : fmax(overdue, s->background);
 }
@@ -191,6 +194,7 @@ static Turn choose(const SnScheduler *s) {
   double deadline = INFINITY, overdue = INFINITY;
   for (SnSession *p = s->sessions; p; p = p->next) {
     update_account(s, p);
+    if (p->waiting) p->turn_due = fmin(p->turn_due, p->waiting->due);
     if (has_deadline(s, p) && (!nearest || plan_urgency(s, p) < deadline)) {
       nearest = p;
       deadline = plan_urgency(s, p);

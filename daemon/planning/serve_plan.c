@@ -66,6 +66,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnJob *job = session->waiting;
   const bool streams = sn_job_streams(job);
   session->waiting = NULL;
+  session->turn_due = INFINITY;
   SnScratch scratch = {0};
   SnApplied applied = {0};
   SnPlanRequest request;

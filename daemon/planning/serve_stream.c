@@ -53,6 +53,7 @@ static void stop(SnScheduler *s, SnSession *session) {
   if (!sn_job_streams(session->waiting)) return;
   sn_job_free(session->waiting);
   session->waiting = NULL;
+  session->turn_due = INFINITY;
 }
 
 void sn_serve_stream_end(SnScheduler *s, SnSession *session, Sinew__V1__StreamReply__End end) {

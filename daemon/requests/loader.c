@@ -221,6 +221,7 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
   session->settings = sn_default_session_settings();
   session->settings.lease = fmin(session->settings.lease, d->config.lease_seconds);
   session->last_evaluation = &session->evaluations;
+  session->turn_due = INFINITY;
   session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
     session->loaded = acquire_model(d, session->task, job, kept, err);

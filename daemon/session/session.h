@@ -154,6 +154,7 @@ struct SnSession {
   SnStream stream;
   SnAudience audience;
   SnJob *waiting;                         // newest state, not begun: a plan request or a state of the stream
+  double turn_due;                        // the first state was due then that came since a plan was begun
   SnJob *active;                          // being planned for
   double active_due;                      // when it must be answered; in a stream, for the first time
   double began;                           // when work on it began
