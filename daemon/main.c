@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/base/memory.h"
+#include "daemon/base/realtime.h"
 #include "daemon/daemon.h"
 #include "daemon/models/repository.h"
 #include "daemon/wire/wire.h"
@@ -91,7 +92,8 @@ static SnCode start(SnDaemon *d, SnError *err) {
   d->started = sn_clock_now();
   sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
-  SnCode code = sn_access_init(&d->access, d->config.allow, err);
+  SnCode code = d->config.lock_memory ? sn_realtime_lock_memory(err) : SN_OK;
+  if (code == SN_OK) code = sn_access_init(&d->access, d->config.allow, err);
   if (code != SN_OK) return code;
   sn_metrics_init(&d->metrics);
   const double limit = (double)sn_memory_limit(d->config.memory_megabytes), megabyte = 1 << 20;
@@ -149,6 +151,8 @@ int main(int argc, char **argv) {
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;
   if (started) code = start(&d, &err);
+  // What comes and goes must not wait for plans. The threads of libzmq are started by this one.
+  if (code == SN_OK) code = sn_realtime_priority(d.config.priority ? d.config.priority + 1 : 0, &err);
   if (code == SN_OK) code = sn_event_loop(&d, &err);
   if (code != SN_OK) sn_log_event(&d.log, SN_LOG_ERROR, "failed: %s", err.text);
   if (started) stop(&d);

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "daemon/base/realtime.h"
 #include "daemon/planning/device_proxy_private.h"
 #include "physics/base/clock.h"
 
@@ -11,8 +11,7 @@
 #define LOOK 0.1
 
 static SnCode open_cpu(SnBackends *b, const SnConfig *config, SnError *err) {
-  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-  const int threads = config->threads > 0 ? config->threads : cores > 0 ? (int)cores : 1;
+  const int threads = config->threads > 0 ? config->threads : sn_realtime_count();
   b->pool = sn_pool_create(threads < SN_MAX_THREADS ? threads : SN_MAX_THREADS, err);
   if (!b->pool) return err->code;
   b->cpu = sn_backend_cpu(b->pool, err);

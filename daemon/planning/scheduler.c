@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/base/realtime.h"
 #include "daemon/planning/backends_private.h"
 #include "daemon/planning/serve_private.h"
 #include "physics/base/clock.h"
@@ -294,7 +295,10 @@ static void end(SnScheduler *s) {
 static void *scheduler_main(void *argument) {
   SnScheduler *s = argument;
   SnError err = {0};
-  const SnCode code = sn_backends_open(&s->backends, s->config, s->log, wake, s, &err);
+  SnCode code = sn_realtime_processors(s->config->planner_processors, &err);
+  if (code == SN_OK) code = sn_realtime_priority(s->config->priority, &err);
+  // Its threads are as this one.
+  if (code == SN_OK) code = sn_backends_open(&s->backends, s->config, s->log, wake, s, &err);
   if (code != SN_OK) s->failed = err;
   sem_post(&s->opened);
   if (code == SN_OK) {
