@@ -1,4 +1,4 @@
-// What keeps other programs and the system's memory out of the way of a thread (sched(7), mlockall(2)).
+// Keeps other programs and the paging of memory out of the way of a thread (sched(7), mlockall(2)).
 #ifndef SINEW_DAEMON_BASE_REALTIME_H_
 #define SINEW_DAEMON_BASE_REALTIME_H_
 

@@ -116,7 +116,8 @@ static void count_threads(const SnTestDaemon *d, const char *processor, int prio
   closedir(folder);
 }
 
-// The planner thread and the two that it shares rollouts with, and no other one; above them those that receive and send.
+// The planner thread and the two that it shares rollouts with, and no other one; above them those that receive and
+// send.
 static void test_threads_that_plan(void **state) {
   (void)state;
   char processors[64], number[16];
