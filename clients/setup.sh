@@ -11,11 +11,13 @@ set -euo pipefail
 
 SINEW_CACHE="${XDG_CACHE_HOME:-$HOME/.cache}/sinew"
 SINEW_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config python3 python3-pip libzmq3-dev libprotobuf-c-dev
-  protobuf-c-compiler libccd-dev libcmocka-dev libyaml-dev librandom123-dev libcjson-dev libxxhash-dev gnuplot-nox"
+  protobuf-c-compiler libccd-dev libcmocka-dev libyaml-dev librandom123-dev libcjson-dev libxxhash-dev libmicrohttpd-dev
+  gnuplot-nox"
 
 # What the Python package wants on top, and what the tests do; what tests of the page in a browser do.
 SINEW_PACKAGES_PYTHON="python3-venv python3-dev g++"
-SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++ abigail-tools doxygen haproxy"
+SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++ abigail-tools doxygen haproxy
+  python3-prometheus-client"
 SINEW_PACKAGES_PAGE="chromium fonts-dejavu-core"
 
 sinew_say() { printf 'setup: %s\n' "$*" >&2; }

@@ -1,6 +1,7 @@
 // The event loop: one thread that owns the sockets, reads requests, sends replies and keeps time. It never plans, never
 // loads and never waits for those who do.
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ enum { LOSS_STAY, LOSS_EXIT };  // as config.device_loss
 
 static void read_requests(Loop *loop) {
   const uint64_t refused = (uint64_t)sn_wire_read(loop->wire);
+  loop->d->counters.requests[0] += refused;
+  loop->d->counters.invalid[SN_INVALID_NOBODY] += refused;
   loop->d->requests += refused;
   loop->d->malformed += refused;
 }
@@ -40,6 +43,8 @@ static bool handle_request(Loop *loop) {
   } else {
     d->requests++;
     d->malformed++;
+    d->counters.requests[0]++;
+    d->counters.invalid[SN_INVALID_FRAMES]++;
     sn_outbox_error(&d->outbox, &r.route, SINEW__V1__ERROR__CODE__MALFORMED,
                     "a message of several frames; a request is one frame, from a DEALER socket");
   }
@@ -48,9 +53,12 @@ static bool handle_request(Loop *loop) {
 }
 
 static void send_replies(Loop *loop) {
-  for (SnReply *p = sn_outbox_pop_all(&loop->d->outbox), *next; p; p = next) {
+  SnDaemon *d = loop->d;
+  for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
-    loop->d->errors += p->is_error;
+    d->errors += p->error != 0;
+    SnSession *session = p->route.session ? sn_sessions_find(&d->sessions, p->route.session) : NULL;
+    sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, p, sn_clock_now());
     sn_wire_send(loop->wire, p);
   }
 }
@@ -116,9 +124,11 @@ static void reload(Loop *loop) {
   SnError err = {0};
   bool lowered;
   if (sn_access_reload(&d->access, d->config.allow, &lowered, &err) != SN_OK) {
+    d->reload_failures++;
     sn_log_event(&d->log, SN_LOG_ERROR, "reload-failed: the keys stay as they were: %s", err.text);
     return;
   }
+  d->version++;
   sn_log_event(&d->log, SN_LOG_INFO, "reloaded: the keys of %s", d->config.allow);
   if (!lowered) return;
   sn_wire_revoke(loop->wire);
@@ -136,11 +146,13 @@ static void read_signal(Loop *loop) {
 
 static SnCode serve(Loop *loop, SnError *err) {
   SnDaemon *d = loop->d;
-  const int fd[2] = {d->outbox.wake, loop->signals};
-  bool ready[2];
+  const int fd[SN_WIRE_FILES] = {d->outbox.wake, loop->signals, sn_http_file(d->http)};
+  bool ready[SN_WIRE_FILES];
   double ticked = 0;
-  while (!d->stopping && sn_wire_wait(loop->wire, fd, ready, TICK_MS)) {
+  int wait = TICK_MS;
+  while (!d->stopping && sn_wire_wait(loop->wire, fd, ready, wait)) {
     if (ready[1]) read_signal(loop);
+    wait = sn_http_run(d->http, TICK_MS);
     read_requests(loop);
     for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
     send_replies(loop);
@@ -182,13 +194,25 @@ static int open_signals(const SnDaemon *d) {
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+static const char *metrics_page(void *context) { return sn_metrics_text(context); }
+
+// Listens to requests, and for metrics.
+static SnCode listen_all(Loop *loop, SnError *err) {
+  SnDaemon *d = loop->d;
+  SnCode code = *d->config.metrics ? sn_http_check(d->config.metrics, err) : SN_OK;
+  if (code != SN_OK) return code;
+  d->wire = loop->wire = sn_wire_open(&d->config, &d->log, &d->access, &d->records, err);
+  if (!loop->wire) return err->code;
+  if (*d->config.metrics) d->http = sn_http_open(d->config.metrics, metrics_page, d, err);
+  return *d->config.metrics && !d->http ? err->code : SN_OK;
+}
+
 SnCode sn_event_loop(SnDaemon *d, SnError *err) {
   Loop loop = {.d = d, .signals = open_signals(d)};
   if (!strncmp(d->config.telemetry, "ipc://", 6)) loop.audience = &d->access.local;
   if (loop.signals < 0) return sn_fail(err, SN_ERR_LIMIT, "cannot wait for signals");
-  SnCode code = SN_OK;
-  loop.wire = sn_wire_open(&d->config, &d->log, &d->access, &d->records, err);
-  if (loop.wire) {
+  SnCode code = listen_all(&loop, err);
+  if (code == SN_OK) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);
     sn_systemd_notify(&d->systemd, "READY=1");
@@ -197,10 +221,11 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
     sn_log_event(&d->log, SN_LOG_INFO, "stopped");
     if (code == SN_OK && loop.lost && d->config.device_loss == LOSS_EXIT)
       code = sn_fail(err, SN_ERR_STATE, "the device is lost, and device_loss is 'exit': start sinewd again");
-  } else {
-    code = err->code;
   }
+  sn_http_close(d->http);
   sn_wire_close(loop.wire, 0.5);
+  d->wire = NULL;
+  free(d->metrics_text.text);
   close(loop.signals);
   return code;
 }

@@ -90,6 +90,7 @@ static void block_signals(const SnConfig *config) {
 
 static SnCode start(SnDaemon *d, SnError *err) {
   d->started = sn_clock_now();
+  d->version = 1;
   sn_repository_report(&d->config.models, SN_KIND_MODEL, &d->log);
   sn_repository_report(&d->config.tasks, SN_KIND_TASK, &d->log);
   SnCode code = d->config.lock_memory ? sn_realtime_lock_memory(err) : SN_OK;
@@ -119,7 +120,6 @@ static void stop(SnDaemon *d) {
   sn_sessions_free(&d->sessions);
   sn_records_free(&d->records);
   sn_outbox_free(&d->outbox);
-  sn_metrics_free(&d->metrics);
   sn_budget_free(&d->budget);
   sn_systemd_close(&d->systemd);
   sn_access_free(&d->access);

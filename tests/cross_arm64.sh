@@ -9,9 +9,10 @@ cd "$(dirname "$0")/.."
 sinew_install_packages gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 root="$SINEW_CACHE/arm64"
 packages="libzmq3-dev libzmq5 libprotobuf-c-dev libprotobuf-c1 libyaml-dev libyaml-0-2 libcjson-dev libcjson1
-  libxxhash-dev libxxhash0 libccd-dev libccd2 libcmocka-dev libcmocka0 librandom123-dev"
+  libxxhash-dev libxxhash0 libccd-dev libccd2 libcmocka-dev libcmocka0 librandom123-dev
+  libmicrohttpd-dev libmicrohttpd12"
 
-if [ ! -e "$root/.complete" ]; then
+if [ "$(cat "$root/.complete" 2>/dev/null)" != "$packages" ]; then
   sinew_say "fetching arm64 libraries into $root"
   mkdir -p "$root/lists/partial" "$root/debs"
   apt=(-oAPT::Architecture=arm64 -oAPT::Architectures=arm64 -oDir::State::Lists="$root/lists" -oAPT::Sandbox::User=root)
@@ -19,7 +20,7 @@ if [ ! -e "$root/.complete" ]; then
   # shellcheck disable=SC2086
   (cd "$root/debs" && apt-get "${apt[@]}" download -q $packages >/dev/null)
   for deb in "$root"/debs/*.deb; do dpkg -x "$deb" "$root/sysroot"; done
-  touch "$root/.complete"
+  echo "$packages" >"$root/.complete"
 fi
 sinew_wheel mujoco-core-arm64 4.0.0 4f132a6ae0de32ebb56058f7d31f7a489226210882957014ba54d9289cf1a674 manylinux_2_28_aarch64 mujoco-core
 

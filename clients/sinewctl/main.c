@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
 #include "clients/sinewctl/keygen_private.h"
@@ -80,6 +81,7 @@ static bool do_hello(Call *call) {
 }
 
 static bool do_health(Call *call) { return body(call, "health") != NULL; }
+static bool do_metrics(Call *call) { return body(call, "metrics") != NULL; }
 static bool do_models(Call *call) { return body(call, "list_models") != NULL; }
 static bool do_tasks(Call *call) { return body(call, "list_tasks") != NULL; }
 
@@ -293,6 +295,7 @@ static const Command COMMANDS[] = {
     {"hello", "", "version, capabilities and limits of the daemon", 1, 1, do_hello},
     {"health", "", "is it ready: status 0; 2: it serves, but its device is lost; else 1", 1, 1, do_health},
     {"stats", "[SESSION]", "plans, latencies, misses", 1, 2, do_stats},
+    {"metrics", "", "all counters, in the text format of Prometheus", 1, 1, do_metrics},
     {"models", "", "models of the repository", 1, 1, do_models},
     {"model", "NAME", "names, order, units and ranges of a model's vectors", 2, 2, do_model},
     {"load", "NAME", "load a model", 2, 2, do_load},
@@ -425,6 +428,10 @@ static const ProtobufCMessage *reply_body(const Sinew__V1__Reply *reply) {
 static void print_reply(const Sinew__V1__Reply *reply, bool json) {
   const ProtobufCMessage *message = reply_body(reply);
   if (!message) return;
+  if (!json && reply->body_case == SINEW__V1__REPLY__BODY_METRICS) {
+    sn_print_text(stdout, reply->metrics->text, true);
+    return;
+  }
   if (!json) {
     sn_message_print(stdout, message, 0);
     return;

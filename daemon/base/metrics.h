@@ -1,29 +1,29 @@
-// Counts of plans: totals, and the latencies of the latest ones. Any thread may use them.
+// Counts of plans: totals, and the latencies of the latest ones. Any thread may use them, and none waits: the planner
+// thread writes them, but for `replaced`, which any thread may count.
 #ifndef SINEW_DAEMON_BASE_METRICS_H_
 #define SINEW_DAEMON_BASE_METRICS_H_
 
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { SN_METRICS_WINDOW = 1024 };
 
 typedef struct SnMetrics {
-  pthread_mutex_t mutex;
-  uint64_t plans, misses, replaced;
-  uint64_t iterations;                // made for all plans
-  uint64_t sent;                      // plans sent in continuous mode
-  double served;                      // time of the planner thread [s]
-  uint64_t overflows;                 // plans whose rollouts had no room for all contacts or rows
-  double cost, gradient_norm;         // the latest plan's
-  int unimproved;                     // plans in a row, up to it, whose cost did not fall
-  bool stuck;                         // it is no better than its warm start, and its gradient next to nothing
-  double best_cost;                   // lowest of a plan since the latest sn_metrics_reset_best; INFINITY: none
-  double planned;                     // when the latest plan was sent, on sn_clock_now(); 0: none yet
-  double latency[SN_METRICS_WINDOW];  // [s] of the latest plans, arrival to reply; a ring
+  atomic_uint_least64_t plans, misses, replaced;
+  atomic_uint_least64_t iterations;           // made for all plans
+  atomic_uint_least64_t sent;                 // plans sent in continuous mode
+  _Atomic double served;                      // time of the planner thread [s]
+  atomic_uint_least64_t overflows;            // plans whose rollouts had no room for all contacts or rows
+  _Atomic double cost, gradient_norm;         // the latest plan's
+  atomic_int unimproved;                      // plans in a row, up to it, whose cost did not fall
+  atomic_bool stuck;                          // it is no better than its warm start, and its gradient next to nothing
+  _Atomic double best_cost;                   // lowest of a plan since the latest sn_metrics_reset_best; INFINITY: none
+  _Atomic double planned;                     // when the latest plan was sent, on sn_clock_now(); 0: none yet
+  _Atomic double latency[SN_METRICS_WINDOW];  // [s] of the latest plans, arrival to reply; a ring
 } SnMetrics;
 
-// Shows the counts at one instant.
+// Shows the counts of about one instant.
 typedef struct SnMetricsView {
   uint64_t plans, misses, replaced, iterations, sent, overflows;
   double cost, gradient_norm, best_cost;
@@ -35,7 +35,6 @@ typedef struct SnMetricsView {
 } SnMetricsView;
 
 void sn_metrics_init(SnMetrics *metrics);
-void sn_metrics_free(SnMetrics *metrics);
 
 // Counts a plan that was sent at `now`: its cost and gradient norm, whether contacts or rows were dropped in it.
 void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm, bool overflow);
@@ -61,6 +60,8 @@ void sn_metrics_reset_best(SnMetrics *metrics);
 // Counts a state that was replaced by a newer one before its turn.
 void sn_metrics_replaced(SnMetrics *metrics);
 
-SnMetricsView sn_metrics_view(SnMetrics *metrics);
+// Returns the counts; percentiles, which take a sort, are NaN in the first.
+SnMetricsView sn_metrics_counts(const SnMetrics *metrics);
+SnMetricsView sn_metrics_view(const SnMetrics *metrics);
 
 #endif

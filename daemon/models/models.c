@@ -195,6 +195,7 @@ static SnLoadedModel *load(SnModels *models, const char *path, SnLoadedModel *fr
                            SnError *err) {
   SnModelInputs *inputs;
   SnModel *model = sn_model_cache_load(models->cache, path, &inputs, err);
+  atomic_fetch_add(&models->loads[model ? SN_OK : err->code], 1);
   pthread_mutex_lock(&models->mutex);
   fresh->model = model;
   fresh->inputs = inputs;

@@ -4,6 +4,7 @@
 #define SINEW_DAEMON_MODELS_MODELS_H_
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "daemon/config/config.h"
 #include "physics/import/model_cache.h"
@@ -21,6 +22,11 @@ typedef struct SnLoadedModel {
   struct SnLoadedModel *next;
 } SnLoadedModel;
 
+// Counts the codes of errors, SN_OK among them.
+#define SN_MODELS_COUNT(code, text) +1
+enum { SN_CODES = 0 SN_ERRORS(SN_MODELS_COUNT) };
+#undef SN_MODELS_COUNT
+
 typedef struct SnModels {
   const SnConfig *config;
   SnModelCache *cache;
@@ -28,6 +34,7 @@ typedef struct SnModels {
   pthread_cond_t changed;
   SnLoadedModel *first;
   int count;
+  atomic_uint_least64_t loads[SN_CODES];  // how often files were loaded, from the cache or not, by how that went
   // Gets what sn_models_acquire_later has kept, once the model was loaded (NULL) or not: then why. The thread that
   // loaded it calls this. Set before the first such call.
   void (*resume)(void *context, void *item, const SnError *failure);

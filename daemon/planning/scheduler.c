@@ -113,6 +113,7 @@ static void fetch_states(SnScheduler *s) {
   for (SnSession *p = s->sessions; p; p = p->next) {
     SnJob *newest = sn_mailbox_pop(&p->states);
     if (!newest) continue;
+    newest->taken = sn_clock_now();
     if (p->waiting) sn_serve_replaced(s, p, p->waiting);
     p->waiting = newest;
     if (p->active && !sn_job_streams(p->active)) {
@@ -231,6 +232,7 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
   bool ready = sn_planner_slice(p->planner, until);
   double after = sn_clock_now();
   p->served += after - now;
+  p->slices++;
   if (after >= until && !sn_backends_device_works(&s->backends)) sn_lateness_note(&s->slices, after - until);
   if (streams)
     sn_serve_stream_update(s, p, ready);

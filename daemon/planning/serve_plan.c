@@ -67,6 +67,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   const bool streams = sn_job_streams(job);
   session->waiting = NULL;
   session->turn_due = INFINITY;
+  session->turn = sn_clock_now();
   SnScratch scratch = {0};
   SnApplied applied = {0};
   SnPlanRequest request;
@@ -96,6 +97,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   session->active_due = due;
   session->began = sn_clock_now();
   session->served = 0;
+  session->slices = 0;
   if (streams) sn_serve_stream_begin(session);
   sn_record_begin(s, session);
   return true;
@@ -188,18 +190,32 @@ void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming ti
 void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
   sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
   sn_metrics_progress(&session->metrics, (int)plan->unimproved, plan->stuck);
-  if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
+  if (plan->overflow && sn_metrics_counts(&session->metrics).overflows == 1)
     sn_log_event(s->log, SN_LOG_WARNING,
                  "overflow: session %llu, plan %llu: model %s has no room for all its contacts or constraint rows, the "
                  "last ones were dropped; statistics count such plans from now on",
                  (unsigned long long)session->id, (unsigned long long)plan->sequence, session->loaded->name);
 }
 
-void sn_serve_send_plan(SnScheduler *s, const SnRoute *route, Sinew__V1__Plan *plan) {
-  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
-  reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
-  reply.plan = plan;
-  sn_outbox_reply(s->outbox, route, &reply);
+void sn_serve_send_plan(SnScheduler *s, const SnSession *session, const SnRoute *route, const SnJob *job,
+                        Sinew__V1__Plan *plan, double ended, bool first) {
+  const SnStages stages = {.arrived = job->route.arrived,
+                           .taken = job->taken,
+                           .turn = session->turn,
+                           .began = session->began,
+                           .ended = ended,
+                           .packed = sn_clock_now(),
+                           .due = job->due,
+                           .served = session->served,
+                           .state_time = plan->state_time,
+                           .plan = plan->sequence,
+                           .slices = session->slices,
+                           .iterations = (int)plan->iterations,
+                           .status = (int)plan->status,
+                           .first = first,
+                           .in_time = plan->deadline_met,
+                           .streamed = sn_job_streams(job)};
+  sn_outbox_plan(s->outbox, route, plan, &stages);
 }
 
 // Answers a plan request, whose last slice has ended at `ended`.
@@ -217,7 +233,7 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
   if (scratch.failed)
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
   else
-    sn_serve_send_plan(s, &job->route, &out);
+    sn_serve_send_plan(s, session, &job->route, job, &out, ended, true);
   sn_lateness_note(&s->answers, sn_clock_now() - ended);
   if (!scratch.failed) sn_record_plan(s, session, &out);
   sn_scratch_free(&scratch);
@@ -249,7 +265,13 @@ void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
     out.status = SINEW__V1__PLAN__STATUS__REPLACED;
     out.state_time = job->request->plan->state->time;
     out.age = sn_job_timing(job, sn_clock_now()).age;
-    sn_serve_send_plan(s, &job->route, &out);
+    // Another thread may call this, so nothing is read of what the planner thread has of the session.
+    const SnStages stages = {.arrived = job->route.arrived,
+                             .due = job->due,
+                             .state_time = out.state_time,
+                             .status = (int)out.status,
+                             .packed = sn_clock_now()};
+    sn_outbox_plan(s->outbox, &job->route, &out, &stages);
   }
   sn_job_free(job);
 }

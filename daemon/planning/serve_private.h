@@ -16,8 +16,9 @@ void sn_serve_finish(SnScheduler *scheduler, SnSession *session);
 
 // Packs a plan into `out`, all but its age and what a deadline says.
 void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPlan *plan, Sinew__V1__Plan *out);
-// Sends a plan.
-void sn_serve_send_plan(SnScheduler *scheduler, const SnRoute *route, Sinew__V1__Plan *plan);
+// Sends a plan that was made for a job, whose last slice ended at `ended`. `first` says that its state had none before.
+void sn_serve_send_plan(SnScheduler *scheduler, const SnSession *session, const SnRoute *route, const SnJob *job,
+                        Sinew__V1__Plan *plan, double ended, bool first);
 // Counts a state that is answered for the first time, for its session and for the daemon.
 void sn_serve_count_answer(const SnScheduler *scheduler, SnSession *session, SnTiming timing);
 // Counts a plan that is sent; the first one of a session whose rollouts overflowed is logged.

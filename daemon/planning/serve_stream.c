@@ -145,6 +145,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   if (!st->running || plan->status == SN_PLAN_WARM_START) return true;
   const double now = sn_clock_now();
   const SnTiming timing = sn_job_timing(job, now);
+  const bool first = !st->answered;
   count_first_plan(s, session, timing);
   if (st->answered && plan->version == st->version && !(plan->cost_after < st->cost)) return true;
   if (st->says_seen && st->sent - st->seen >= WINDOW) return false;
@@ -160,7 +161,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
     st->version = plan->version;
     st->cost = plan->cost_after;
     st->sent++;
-    sn_serve_send_plan(s, &st->route, &out);
+    sn_serve_send_plan(s, session, &st->route, job, &out, now, first);
     sn_metrics_streamed(&session->metrics);
     sn_metrics_streamed(s->metrics);
     sn_serve_count_plan(s, session, &out, now);

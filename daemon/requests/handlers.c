@@ -22,6 +22,8 @@ static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
       return sn_handle_health;
     case SINEW__V1__REQUEST__BODY_STATISTICS:
       return sn_handle_statistics;
+    case SINEW__V1__REQUEST__BODY_METRICS:
+      return sn_handle_metrics;
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:
     case SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL:
     case SINEW__V1__REQUEST__BODY_LOAD_MODEL:
@@ -79,10 +81,12 @@ static bool admit(SnDaemon *d, const SnRoute *route, const Sinew__V1__Request *r
         protobuf_c_message_descriptor_get_field(request->base.descriptor, (unsigned)request->body_case);
     snprintf(why, sizeof why, "%s needs the role %s; this key has %s", field->name, sn_role_name(least),
              sn_role_name(peer->role));
+    d->counters.permission++;
     deny(d, route, SINEW__V1__ERROR__CODE__PERMISSION, why);
     return false;
   }
   if (!sn_needs_planning(request->body_case) || sn_quota_planning(peer, sn_clock_now(), why, sizeof why)) return true;
+  d->counters.quota++;
   deny(d, route, SINEW__V1__ERROR__CODE__LIMIT, why);
   return false;
 }
@@ -94,16 +98,23 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
   d->requests++;
   if (!sn_quota_request(route.peer, size, sn_clock_now(), why, sizeof why)) {
     route.id = sn_request_id(bytes, size);
+    d->counters.requests[0]++;
+    d->counters.quota++;
     deny(d, &route, SINEW__V1__ERROR__CODE__LIMIT, why);
     return;
   }
   const Sinew__V1__Request *request = sn_request_read(&d->arena, bytes, size, &route.id, &wire);
   if (!request) {
-    d->malformed += wire.code == SINEW__V1__ERROR__CODE__MALFORMED;
+    const bool malformed = wire.code == SINEW__V1__ERROR__CODE__MALFORMED;
+    d->malformed += malformed;
+    d->counters.requests[0]++;
+    d->counters.invalid[malformed ? SN_INVALID_MALFORMED : SN_INVALID_FIELD]++;
     sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", wire.text);
     sn_outbox_error(&d->outbox, &route, wire.code, "%s", wire.text);
     return;
   }
+  route.kind = (uint8_t)request->body_case;
+  d->counters.requests[route.kind < SN_COUNT_KINDS ? route.kind : 0]++;
   if (d->stopping) {
     sn_outbox_error(&d->outbox, &route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
     return;
@@ -118,6 +129,6 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
                           : handle(d, job, &err);
   if (code == SN_OK) return;
   sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", err.text);
-  sn_outbox_error(&d->outbox, &route, sn_wire_code(code), "%s", err.text);
+  sn_outbox_error(&d->outbox, job ? &job->route : &route, sn_wire_code(code), "%s", err.text);
   sn_job_free(job);
 }

@@ -15,6 +15,9 @@ SnCode sn_handle_hello(SnDaemon *daemon, SnJob *job, SnError *err);
 SnCode sn_handle_health(SnDaemon *daemon, SnJob *job, SnError *err);
 SnCode sn_handle_statistics(SnDaemon *daemon, SnJob *job, SnError *err);
 
+// Answers with all metrics (metrics_text.c).
+SnCode sn_handle_metrics(SnDaemon *daemon, SnJob *job, SnError *err);
+
 // ---- requests to a session (handlers_session.c) ----
 
 SnCode sn_handle_open(SnDaemon *daemon, SnJob *job, SnError *err);

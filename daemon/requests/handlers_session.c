@@ -12,11 +12,12 @@
 
 // The session of a request, whose lease it renews. NULL and err when there is none. One of another key is none: whoever
 // guesses ids is not told which are right.
-static SnSession *find_session(SnDaemon *d, const SnJob *job, uint64_t id, SnError *err) {
+static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
   if (session && !sn_may_use(job->route.peer, session)) session = NULL;
   const double now = sn_clock_now();
   if (session) {
+    job->route.session = id;
     session->heard = fmax(session->heard, now);
     if (session->left > 0) session->left = now;
     return session;
@@ -26,7 +27,7 @@ static SnSession *find_session(SnDaemon *d, const SnJob *job, uint64_t id, SnErr
 }
 
 // The session of a request that controllers make: the connection that it came by is its client's.
-static SnSession *find_own(SnDaemon *d, const SnJob *job, uint64_t id, SnError *err) {
+static SnSession *find_own(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = find_session(d, job, id, err);
   if (!session) return NULL;
   session->client = job->route.link;

@@ -4,6 +4,8 @@
 #define SINEW_DAEMON_REQUESTS_REQUESTS_H_
 
 #include "daemon/base/systemd.h"
+#include "daemon/monitor/counters.h"
+#include "daemon/monitor/http.h"
 #include "daemon/planning/planning.h"
 #include "daemon/session/pack.h"
 #include "daemon/wire/records.h"
@@ -26,6 +28,13 @@ typedef struct SnLoader {
   int threads;
 } SnLoader;
 
+// Keeps the text of the metrics for a moment, so that who asks often costs little.
+typedef struct SnMetricsText {
+  char *text;  // NULL: none yet
+  size_t size;
+  double made;  // on sn_clock_now()
+} SnMetricsText;
+
 // Holds all of a running sinewd in one place, for whoever serves any part of it: there are no globals.
 typedef struct SnDaemon {
   SnConfig config;
@@ -45,7 +54,12 @@ typedef struct SnDaemon {
 
   // The event loop's.
   SnWireArena arena;
+  SnWire *wire;  // NULL before requests are listened to
+  SnHttp *http;  // NULL: there is no endpoint of metrics
   uint64_t requests, errors, malformed;
+  SnCounters counters;
+  SnMetricsText metrics_text;
+  uint64_t version, reload_failures;  // counts configurations, the first one included; reloads that changed nothing
   bool stopping;
 } SnDaemon;
 
@@ -65,6 +79,10 @@ void sn_handle_frame(SnDaemon *daemon, const SnRoute *route, const void *bytes, 
 // Packs statistics of the daemon (session NULL) or of one session, for a peer or (NULL) for the public. Ids of sessions
 // that are none of theirs are 0. Returns NULL when out of memory. The event loop calls it.
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, SnSession *session, const SnPeer *peer);
+
+// Returns all metrics in the text format of Prometheus, as they are now or were up to 0.1 s ago; NULL when out of
+// memory. The text is the daemon's, and stays until the next call. The event loop calls it.
+const char *sn_metrics_text(SnDaemon *daemon);
 
 // Closes the sessions whose lease has run out, and those whose client's connection has ended for too long. The event
 // loop calls it.

@@ -6,6 +6,7 @@ SnRole sn_role_needed(Sinew__V1__Request__BodyCase body) {
     case SINEW__V1__REQUEST__BODY_HELLO:
     case SINEW__V1__REQUEST__BODY_HEALTH:
     case SINEW__V1__REQUEST__BODY_STATISTICS:
+    case SINEW__V1__REQUEST__BODY_METRICS:
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:
     case SINEW__V1__REQUEST__BODY_LIST_TASKS:
       return SN_ROLE_WATCH;

@@ -25,21 +25,22 @@ void sn_session_free(SnSession *session, SnModels *models) {
     sn_job_free(job);
   }
   sn_history_free(&session->history);
-  sn_metrics_free(&session->metrics);
   free(session);
 }
 
 bool sn_sessions_init(SnSessions *sessions, int capacity) {
   *sessions = (SnSessions){.capacity = capacity,
                            .item = calloc((size_t)capacity, sizeof(SnSession *)),
-                           .opener = calloc((size_t)capacity, sizeof *sessions->opener)};
-  return sessions->item && sessions->opener && pthread_mutex_init(&sessions->mutex, NULL) == 0;
+                           .opener = calloc((size_t)capacity, sizeof *sessions->opener),
+                           .taken = calloc((size_t)capacity, sizeof *sessions->taken)};
+  return sessions->item && sessions->opener && sessions->taken && pthread_mutex_init(&sessions->mutex, NULL) == 0;
 }
 
 void sn_sessions_free(SnSessions *sessions) {
-  if (sessions->item && sessions->opener) pthread_mutex_destroy(&sessions->mutex);
+  if (sessions->item && sessions->opener && sessions->taken) pthread_mutex_destroy(&sessions->mutex);
   free(sessions->item);
   free(sessions->opener);
+  free(sessions->taken);
   *sessions = (SnSessions){0};
 }
 
@@ -85,6 +86,9 @@ void sn_sessions_unreserve(SnSessions *sessions, const SnRoute *route) {
 void sn_sessions_add(SnSessions *sessions, SnSession *session) {
   pthread_mutex_lock(&sessions->mutex);
   drop_reservation(sessions, session->client.number);
+  session->place = 0;
+  while (sessions->taken[session->place]) session->place++;
+  sessions->taken[session->place] = true;
   sessions->item[sessions->count++] = session;
   pthread_mutex_unlock(&sessions->mutex);
 }
@@ -103,6 +107,7 @@ void sn_sessions_remove(SnSessions *sessions, SnSession *session) {
   for (int i = 0; i < sessions->count; i++)
     if (sessions->item[i] == session) {
       sessions->item[i] = sessions->item[--sessions->count];
+      sessions->taken[session->place] = false;
       session->owner->sessions--;
       break;
     }

@@ -9,6 +9,7 @@
 #include "daemon/base/mailbox.h"
 #include "daemon/base/metrics.h"
 #include "daemon/models/models.h"
+#include "daemon/monitor/counters.h"
 #include "daemon/wire/records.h"
 #include "planner/planner.h"
 
@@ -21,6 +22,7 @@ typedef struct SnJob {
   SnRoute route;
   SnSession *session;           // it belongs to, or NULL
   double due;                   // when its answer is wanted, on sn_clock_now(); INFINITY: any time
+  double taken;                 // when the planner thread took it out of the mailbox
   Sinew__V1__Request *request;  // validated; the job owns it
   SnPlanner *planner;           // for a reset with a new seed: made by the loader; else NULL
   struct SnJob *next;
@@ -126,6 +128,7 @@ typedef struct SnStream {
 struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
+  int place;      // number of its place among the open sessions, which it shares with none of them
   SnPeer *owner;  // who opened it
   SnTask *task;
   SnLoadedModel *loaded;
@@ -142,6 +145,7 @@ struct SnSession {
   _Atomic double lease;  // [s]
 
   // The event loop's.
+  SnOutcomes outcomes;
   double heard;   // when the latest request came, or, if later, when its answer is due
   SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
   double left;    // when that was seen to have ended, on sn_clock_now(); 0: it has not
@@ -157,7 +161,9 @@ struct SnSession {
   double turn_due;                        // the first state was due then that came since a plan was begun
   SnJob *active;                          // being planned for
   double active_due;                      // when it must be answered; in a stream, for the first time
+  double turn;                            // when its turn had come
   double began;                           // when work on it began
+  int slices;                             // pieces that it has been made in
   double served;                          // planning time that it has had [s]
   double account;                         // time that work without deadlines was served, and what idling cost [s]
   bool has_background;                    // it had such work when the thread last chose
@@ -179,6 +185,7 @@ typedef struct SnSessions {
   pthread_mutex_t mutex;
   SnSession **item;  // (capacity), the first `count` are open
   uint64_t *opener;  // (capacity) numbers of the connections that places are reserved for
+  bool *taken;       // (capacity) places that open sessions have
   int count, reserved, capacity;
 } SnSessions;
 
@@ -190,6 +197,7 @@ void sn_sessions_free(SnSessions *sessions);
 // sn_sessions_unreserve or filled by sn_sessions_add. The event loop alone reserves.
 SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most, SnError *err);
 void sn_sessions_unreserve(SnSessions *sessions, const SnRoute *route);
+// Adds a session, which gets the lowest place that is free.
 void sn_sessions_add(SnSessions *sessions, SnSession *session);
 
 // Returns the session with an id, or NULL.

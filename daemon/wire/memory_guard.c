@@ -23,6 +23,7 @@ static void drop(SnMemoryGuard *g, SnSockets *s, const char *what, double now) {
                megabytes(g->used), megabytes(g->limit), what);
   g->seen = g->used;
   g->dropped = now;
+  g->drops++;
 }
 
 // Telemetry and records: controllers do not notice.

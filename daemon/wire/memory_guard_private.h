@@ -13,6 +13,7 @@ typedef struct SnMemoryGuard {
   uint64_t used;   // at the latest look
   uint64_t seen;   // in use when connections were last dropped
   double dropped;  // when that was, on sn_clock_now(); 0: never
+  uint64_t drops;  // how often
   double trimmed;  // when free memory was last given back to the system
   enum { SN_GUARD_CALM, SN_GUARD_PUBLISHED_DROPPED, SN_GUARD_ALL_DROPPED } state;
 } SnMemoryGuard;

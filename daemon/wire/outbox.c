@@ -37,7 +37,8 @@ SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
   p->next = NULL;
   p->route = *route;
   p->size = sinew__v1__reply__pack(reply, p->bytes);
-  p->is_error = reply->body_case == SINEW__V1__REPLY__BODY_ERROR;
+  p->error = reply->body_case == SINEW__V1__REPLY__BODY_ERROR ? reply->error->code : 0;
+  p->stages = (SnStages){0};
   return p;
 }
 
@@ -52,6 +53,15 @@ void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
 
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {
   sn_outbox_send(outbox, sn_outbox_pack(route, reply));
+}
+
+void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
+  reply.plan = plan;
+  SnReply *packed = sn_outbox_pack(route, &reply);
+  if (packed) packed->stages = *stages;
+  sn_outbox_send(outbox, packed);
 }
 
 void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...) {

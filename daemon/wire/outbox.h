@@ -15,22 +15,44 @@ typedef struct SnLink {
   uint64_t number;
 } SnLink;
 
-// Tells where a reply goes: the routing id of the client and the id of its request; and who asks.
+// Tells where a reply goes: the routing id of the client and the id of its request; and who asks, for what.
 typedef struct SnRoute {
   SnPeer *peer;  // whoever sent the request; there until the daemon ends
   uint64_t id;
-  SnLink link;     // connection that the request came by
-  double arrived;  // when the request was read, on sn_clock_now()
+  SnLink link;       // connection that the request came by
+  double arrived;    // when the request was read, on sn_clock_now()
+  uint64_t session;  // id of the open session that it is about; 0: none
+  uint8_t kind;      // number of the request's body in the schema; 0: it could not be read
   uint8_t size;
   uint8_t identity[255];
 } SnRoute;
+
+// Tells how a plan came about. Instants are on sn_clock_now().
+typedef struct SnStages {
+  double arrived;     // when its request was read; 0: the reply has no plan
+  double taken;       // when the planner thread took the request out of its mailbox
+  double turn;        // when its turn came; 0: it never did
+  double began;       // when its state had been rolled forward, and planning began
+  double ended;       // when its last slice ended
+  double packed;      // when it was handed over to be sent
+  double due;         // when it was wanted; INFINITY: any time
+  double served;      // time of the planner thread that its slices took [s]
+  double state_time;  // stamp that it answers
+  uint64_t plan;      // number of the plan in its session
+  int slices, iterations;
+  int status;     // a Sinew__V1__Plan__Status
+  bool first;     // the first plan for its state: in continuous mode better ones may follow
+  bool in_time;   // the first one was there before it was due
+  bool streamed;  // in continuous mode
+} SnStages;
 
 // Holds a packed reply on its way to a client.
 typedef struct SnReply {
   struct SnReply *next;
   SnRoute route;
   size_t size;
-  bool is_error;
+  Sinew__V1__Error__Code error;  // 0: it is none
+  SnStages stages;
   unsigned char bytes[];  // (size) a packed Reply
 } SnReply;
 
@@ -46,6 +68,9 @@ void sn_outbox_free(SnOutbox *outbox);
 // Packs a reply, with the id of the route, and hands it over. A reply that finds no memory is lost: the client's
 // time-out is for that. Any thread may call it.
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
+
+// Packs a plan with its stages, otherwise as sn_outbox_reply.
+void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages);
 
 // Packs a reply to be sent later; the result does not refer to `reply` any more. Returns NULL when out of memory.
 SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);

@@ -179,7 +179,10 @@ static void drop_unsent(SnSockets *s) {
 void sn_sockets_drop(SnSockets *s, SnListener *listener, double pause) {
   if (!listener->socket) return;
   close_listener(s, listener, 0);
-  if (listener == &s->router) drop_unsent(s);
+  if (listener == &s->router) {
+    s->dropped += (uint64_t)s->nunsent;
+    drop_unsent(s);
+  }
   listener->opens = sn_clock_now() + pause;
 }
 
@@ -205,23 +208,27 @@ static SnCode open_again(SnSockets *s, SnListener *listener, double now, SnError
 
 // One line, however many they were.
 static void report_refused(SnSockets *s, SnListener *listener) {
-  if (listener->refused)
-    sn_log_event(s->log, SN_LOG_WARNING, "refused: %d connections for %s; at most %d are allowed", listener->refused,
-                 listener->name, s->config->connections);
-  if (listener->evicted)
+  if (listener->refused > listener->refused_told)
+    sn_log_event(s->log, SN_LOG_WARNING, "refused: %d connections for %s; at most %d are allowed",
+                 (int)(listener->refused - listener->refused_told), listener->name, s->config->connections);
+  if (listener->evicted > listener->evicted_told)
     sn_log_event(s->log, SN_LOG_WARNING,
-                 "evicted: %d connections for %s that were idle for %g s; at most %d are allowed", listener->evicted,
-                 listener->name, s->config->idle_seconds, s->config->connections);
-  listener->refused = listener->evicted = 0;
+                 "evicted: %d connections for %s that were idle for %g s; at most %d are allowed",
+                 (int)(listener->evicted - listener->evicted_told), listener->name, s->config->idle_seconds,
+                 s->config->connections);
+  listener->refused_told = listener->refused;
+  listener->evicted_told = listener->evicted;
 }
 
 // One line a minute, however many they were.
 static void report_turned_away(SnSockets *s, double now) {
   unsigned user;
   if (s->turned_away_told > 0 && now - s->turned_away_told < 60) return;
-  const int n = sn_users_turned_away(&user);
-  if (n == 0) return;
-  sn_log_event(s->log, SN_LOG_WARNING, "denied: %d connections over ipc, the latest of user %u", n, user);
+  const uint64_t n = sn_users_turned_away(&user);
+  if (n == s->turned_away_seen) return;
+  sn_log_event(s->log, SN_LOG_WARNING, "denied: %d connections over ipc, the latest of user %u",
+               (int)(n - s->turned_away_seen), user);
+  s->turned_away_seen = n;
   s->turned_away_told = now;
 }
 
@@ -267,9 +274,12 @@ void sn_sockets_close(SnSockets *s, double linger) {
 
 // True when the reply needs no further care: sent, or its client is gone.
 static bool try_send(SnSockets *s, const SnReply *p) {
-  if (!s->router.socket) return true;
-  if (zmq_send(s->router.socket, p->route.identity, p->route.size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
-    return errno != EAGAIN;
+  if (!s->router.socket ||
+      zmq_send(s->router.socket, p->route.identity, p->route.size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
+    const bool gone = !s->router.socket || errno != EAGAIN;
+    s->dropped += gone;
+    return gone;
+  }
   if (zmq_send(s->router.socket, p->bytes, p->size, ZMQ_DONTWAIT) < 0)
     sn_log_event(s->log, SN_LOG_WARNING, "send-failed: %s", zmq_strerror(errno));
   return true;
@@ -285,10 +295,12 @@ void sn_sockets_send(SnSockets *s, SnReply *reply) {
     free(reply);
   } else if (waits) {
     free(s->unsent[i]);
+    s->dropped++;
     s->unsent[i] = reply;
   } else if (s->nunsent < s->config->connections) {
     s->unsent[s->nunsent++] = reply;
   } else {
+    s->dropped++;
     free(reply);
   }
 }

@@ -33,8 +33,8 @@ typedef struct SnListener {
   const char *name;
   void *socket, *monitor;  // NULL while it is closed
   int connections;
-  int refused;  // connections beyond the limit, since the last line of the log
-  int evicted;  // idle ones that gave way to such, since then
+  uint64_t refused, refused_told;  // connections beyond the limit; of these, those that the log knows of
+  uint64_t evicted, evicted_told;  // idle ones that gave way to such
   SnSocketFile file;
   double opens;  // when it listens again, on sn_clock_now(); 0: it does, or there is none
 } SnListener;
@@ -51,7 +51,9 @@ typedef struct SnSockets {
   int monitors;      // made so far; each has a name of its own
   SnReply **unsent;  // (connections) replies that did not fit into a client's pipe, the newest of each
   int nunsent;
-  double turned_away_told;  // when the log had a line of users who were turned away; 0: never
+  uint64_t dropped;           // replies that were lost
+  double turned_away_told;    // when the log had a line of users who were turned away; 0: never
+  uint64_t turned_away_seen;  // how many it told of
 } SnSockets;
 
 // Checks the addresses, takes the locks, binds. err says which address and why. `access` says who may connect, and

@@ -15,7 +15,7 @@ static struct {
   int count;
 } users;
 
-static atomic_int turned_away;
+static atomic_uint_least64_t turned_away;
 static atomic_uint latest;
 
 SnCode sn_users_prepare(const char *list, SnError *err) {
@@ -53,7 +53,7 @@ bool sn_users_admit(int fd) {
   return false;
 }
 
-int sn_users_turned_away(unsigned *user) {
+uint64_t sn_users_turned_away(unsigned *user) {
   *user = atomic_load(&latest);
-  return atomic_exchange(&turned_away, 0);
+  return atomic_load(&turned_away);
 }

@@ -4,6 +4,7 @@
 #define SINEW_DAEMON_WIRE_USERS_PRIVATE_H_
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "physics/base/status.h"
 
@@ -17,7 +18,7 @@ bool sn_users_given(void);
 // of the setting, over anything else everybody. Any thread may call it.
 bool sn_users_admit(int fd);
 
-// Returns how many were turned away since the last call, and in *user who was the latest.
-int sn_users_turned_away(unsigned *user);
+// Returns how many were turned away so far, and in *user who was the latest. Any thread may call it.
+uint64_t sn_users_turned_away(unsigned *user);
 
 #endif

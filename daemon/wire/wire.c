@@ -8,6 +8,7 @@
 #include "daemon/wire/inbox_private.h"
 #include "daemon/wire/memory_guard_private.h"
 #include "daemon/wire/sockets_private.h"
+#include "daemon/wire/users_private.h"
 #include "physics/base/clock.h"
 
 // Requests read in a row before others get their turn; the time between tries at full pipes, in milliseconds; requests
@@ -46,21 +47,33 @@ void sn_wire_close(SnWire *wire, double linger) {
   free(wire);
 }
 
-bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms) {
-  SnSockets *s = &wire->sockets;
-  SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
-  zmq_pollitem_t items[9] = {{NULL, fd[0], ZMQ_POLLIN, 0}, {NULL, fd[1], ZMQ_POLLIN, 0}};
-  int n = 2;
+// The poll items of all sockets. Returns how many.
+static int fill_items(const SnWire *wire, zmq_pollitem_t *items) {
+  const SnSockets *s = &wire->sockets;
+  const SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
+  int n = 0;
   for (int i = 0; i < 3; i++) {
     if (!listener[i]->socket) continue;
     items[n++] = (zmq_pollitem_t){listener[i]->socket, 0, ZMQ_POLLIN, 0};
     items[n++] = (zmq_pollitem_t){listener[i]->monitor, 0, ZMQ_POLLIN, 0};
   }
   if (s->zap.socket) items[n++] = (zmq_pollitem_t){s->zap.socket, 0, ZMQ_POLLIN, 0};
+  return n;
+}
+
+bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms) {
+  SnSockets *s = &wire->sockets;
+  SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
+  zmq_pollitem_t items[7 + SN_WIRE_FILES];
+  int n = fill_items(wire, items), item[SN_WIRE_FILES];
+  for (int i = 0; i < SN_WIRE_FILES; i++) {
+    item[i] = fd[i] >= 0 ? n : -1;
+    if (fd[i] >= 0) items[n++] = (zmq_pollitem_t){NULL, fd[i], ZMQ_POLLIN, 0};
+  }
   const int interval = sn_memory_guard_interval(&wire->guard);
   const int wait = wire->inbox.count > 0 ? 0 : wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
   if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
-  for (int i = 0; i < 2; i++) ready[i] = items[i].revents != 0;
+  for (int i = 0; i < SN_WIRE_FILES; i++) ready[i] = item[i] >= 0 && items[item[i]].revents != 0;
   for (int i = 0; i < 3; i++) sn_sockets_read_monitor(s, listener[i]);
   sn_sockets_read_subscriptions(s);
   sn_zap_answer(&s->zap);
@@ -158,6 +171,29 @@ void sn_wire_publish(SnWire *wire, const void *bytes, size_t size) { sn_sockets_
 void sn_wire_publish_record(SnWire *wire, SnRecordMessage *record) {
   sn_sockets_publish_record(&wire->sockets, record);
   free(record);
+}
+
+const char *sn_wire_listener(int i) {
+  static const char *const names[] = {"requests", "telemetry", "records"};
+  return names[i];
+}
+
+SnWireCounts sn_wire_counts(const SnWire *wire) {
+  const SnSockets *s = &wire->sockets;
+  const SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
+  SnWireCounts out = {.waiting = wire->inbox.count,
+                      .unsent = s->nunsent,
+                      .dropped = s->dropped,
+                      .denied = s->zap.denied,
+                      .turned_away = sn_users_turned_away(&(unsigned){0}),
+                      .memory_drops = wire->guard.drops,
+                      .memory_limit = wire->guard.limit};
+  for (int i = 0; i < 3; i++) {
+    out.connections[i] = listener[i]->connections;
+    out.refused[i] = listener[i]->refused;
+    out.evicted[i] = listener[i]->evicted;
+  }
+  return out;
 }
 
 void sn_wire_guard(SnWire *wire, double now) {

@@ -37,8 +37,9 @@ void sn_wire_revoke(SnWire *wire);
 void sn_wire_close(SnWire *wire, double linger);
 
 // Waits until there is something to do, at most `max_ms` milliseconds, and takes note of new and ended connections.
-// fd[2] are files of the caller; ready[2] says which of them can be read. Returns false on an error.
-bool sn_wire_wait(SnWire *wire, const int fd[2], bool ready[2], int max_ms);
+// fd are files of the caller, -1 for none; ready says which of them can be read. Returns false on an error.
+enum { SN_WIRE_FILES = 3 };
+bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms);
 
 // Reads requests that have arrived, as many as one burst may have, and puts them in line. Returns how many were refused
 // since nobody could be answered.
@@ -62,6 +63,24 @@ void sn_wire_publish(SnWire *wire, const void *bytes, size_t size);
 
 // Publishes a record and frees it.
 void sn_wire_publish_record(SnWire *wire, SnRecordMessage *record);
+
+// Counts what happened at the sockets since the start, but for the first three lines, which are of now.
+typedef struct SnWireCounts {
+  int connections[3];     // for requests, telemetry, records, and so below
+  int waiting;            // requests that were read and not handled yet
+  int unsent;             // replies that are kept for clients that do not read
+  uint64_t refused[3];    // connections beyond `connections`
+  uint64_t evicted[3];    // idle ones that gave way to such
+  uint64_t dropped;       // replies that were lost: their client did not read, or was gone
+  uint64_t denied;        // connections without a key that may come in
+  uint64_t turned_away;   // connections over ipc of other users
+  uint64_t memory_drops;  // times that connections were dropped for memory
+  uint64_t memory_limit;  // bytes beyond which they are
+} SnWireCounts;
+
+// Returns the names of the listeners, as they stand in metrics.
+const char *sn_wire_listener(int i);
+SnWireCounts sn_wire_counts(const SnWire *wire);
 
 // Looks after memory: beyond the limit all connections are dropped, those for telemetry and records first. Does nothing
 // before it is time for the next look; now is on sn_clock_now().

@@ -122,9 +122,10 @@ void sn_zap_answer(SnZap *zap) {
 }
 
 void sn_zap_report(SnZap *zap, double now) {
-  if (zap->denied == 0 || (zap->reported > 0 && now - zap->reported < REPORT_TIME)) return;
-  sn_log_event(zap->log, SN_LOG_WARNING, "denied: %" PRIu64 " connections, the latest %s", zap->denied, zap->latest);
-  zap->denied = 0;
+  if (zap->denied == zap->told || (zap->reported > 0 && now - zap->reported < REPORT_TIME)) return;
+  sn_log_event(zap->log, SN_LOG_WARNING, "denied: %" PRIu64 " connections, the latest %s", zap->denied - zap->told,
+               zap->latest);
+  zap->told = zap->denied;
   zap->reported = now;
 }
 

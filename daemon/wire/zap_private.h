@@ -18,7 +18,7 @@ typedef struct SnZap {
   const SnLog *log;
   char token[SN_ZAP_TOKEN];  // by chance: only names of this process's making are believed
   char secret[SN_KEY_TEXT];  // the daemon's own key
-  uint64_t denied;           // connections since the latest line of the log
+  uint64_t denied, told;     // connections so far; of these, those that the log knows of
   char latest[256];          // about the latest of them
   double reported;           // when that line was written, on sn_clock_now(); 0: never
 } SnZap;

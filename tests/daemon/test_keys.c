@@ -53,6 +53,7 @@ typedef struct Messages {
   Sinew__V1__HelloRequest hello;
   Sinew__V1__HealthRequest health;
   Sinew__V1__StatisticsRequest statistics;
+  Sinew__V1__MetricsRequest metrics;
   Sinew__V1__ListModelsRequest list_models;
   Sinew__V1__ListTasksRequest list_tasks;
   Sinew__V1__DescribeModelRequest describe_model;
@@ -79,6 +80,7 @@ static void fill_messages(Messages *m, uint64_t session) {
   m->hello.protocol = 1;
   sinew__v1__health_request__init(&m->health);
   sinew__v1__statistics_request__init(&m->statistics);
+  sinew__v1__metrics_request__init(&m->metrics);
   sinew__v1__list_models_request__init(&m->list_models);
   sinew__v1__list_tasks_request__init(&m->list_tasks);
   sinew__v1__describe_model_request__init(&m->describe_model);
@@ -119,7 +121,7 @@ typedef struct Case {
   int least;
 } Case;
 
-enum { CASES = 20 };
+enum { CASES = 21 };
 
 #define REQUEST(kind, KIND, role) ((Case){*SN_TEST_MESSAGE(kind, KIND, &m->kind), role})
 
@@ -128,6 +130,7 @@ static void fill_cases(Messages *m, Case c[CASES]) {
   c[n++] = REQUEST(hello, HELLO, WATCH);
   c[n++] = REQUEST(health, HEALTH, WATCH);
   c[n++] = REQUEST(statistics, STATISTICS, WATCH);
+  c[n++] = REQUEST(metrics, METRICS, WATCH);
   c[n++] = REQUEST(list_models, LIST_MODELS, WATCH);
   c[n++] = REQUEST(list_tasks, LIST_TASKS, WATCH);
   c[n++] = REQUEST(describe_model, DESCRIBE_MODEL, PLAN);
@@ -272,7 +275,8 @@ static void test_sessions_belong_to_keys(void **state) {
     assert_int_equal(told_id(&c[who], id), who == PLAN || who == ADMIN ? id : 0);
     for (int i = 0; i < CASES && (who == OTHER || who == TUNE); i++) {
       const int kind = (int)cases[i].request.body_case;
-      const bool of_session = kind >= SINEW__V1__REQUEST__BODY_PLAN && kind != SINEW__V1__REQUEST__BODY_HEALTH;
+      const bool of_session = kind >= SINEW__V1__REQUEST__BODY_PLAN && kind != SINEW__V1__REQUEST__BODY_HEALTH &&
+                              kind != SINEW__V1__REQUEST__BODY_METRICS;
       if (of_session && who >= cases[i].least)
         sn_test_expect_error(sn_test_request(&c[who], &cases[i].request), SINEW__V1__ERROR__CODE__NOT_FOUND,
                              "no session");
