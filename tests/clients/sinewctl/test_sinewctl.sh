@@ -28,7 +28,7 @@ refused() {
 check 'r["protocol"] == 1 and "sampling" in r["planners"] and r["backends"] == ["cpu"]' hello
 check 'r["state"] == "READY"' health
 check '"sinew_uptime_seconds" in r["text"]' metrics
-ctl metrics | grep -q '^# TYPE sinew_plan_seconds histogram$'
+ctl metrics >"$work/metrics" && grep -q '^# TYPE sinew_plan_seconds histogram$' "$work/metrics"
 check '"arm_reach" in [m["name"] for m in r["models"]]' models
 began=$(date +%s.%N)
 ctl --json load arm_reach >"$work/out"
