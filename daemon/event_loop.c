@@ -95,7 +95,7 @@ static void look_at_device(Loop *loop) {
 static void look_at_parent(Loop *loop) {
   SnDaemon *d = loop->d;
   if (d->config.parent == 0 || getppid() == d->config.parent) return;
-  sn_log_event(&d->log, SN_LOG_INFO, "process %d, which has started sinewd, is gone", d->config.parent);
+  sn_log_event(&d->log, SN_LOG_INFO, "orphaned: process %d, which has started sinewd, is gone", d->config.parent);
   d->stopping = true;
 }
 
@@ -107,6 +107,7 @@ static void tick(Loop *loop) {
   sn_close_revoked(d);  // also one that was being opened when its key was taken off the list
   look_at_device(loop);
   look_at_parent(loop);
+  sn_log_tick(&d->log);
   if (now - loop->published >= d->config.telemetry_period) {
     publish(loop);
     loop->published = now;
@@ -134,11 +135,23 @@ static void reload(Loop *loop) {
   sn_wire_revoke(loop->wire);
 }
 
+// After the file of the log was moved away.
+static void reopen_log(SnDaemon *d) {
+  SnError err = {0};
+  if (!*d->config.log_file) return;
+  if (sn_log_open(&d->log, d->config.log_file, &err) != SN_OK)
+    sn_log_event(&d->log, SN_LOG_ERROR, "log-failed: it goes on where it went: %s", err.text);
+  else
+    sn_log_event(&d->log, SN_LOG_INFO, "log-opened: %s", d->config.log_file);
+}
+
 static void read_signal(Loop *loop) {
   struct signalfd_siginfo got;
   while (read(loop->signals, &got, sizeof got) == (ssize_t)sizeof got) {
     if (got.ssi_signo == SIGHUP)
       reload(loop);
+    else if (got.ssi_signo == SIGUSR1)
+      reopen_log(loop->d);
     else
       loop->d->stopping = true;
   }
@@ -189,6 +202,7 @@ static int open_signals(const SnDaemon *d) {
   sigset_t set;
   sigemptyset(&set);
   if (d->access.keys) sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

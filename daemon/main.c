@@ -82,6 +82,7 @@ static void block_signals(const SnConfig *config) {
   sigset_t set;
   sigemptyset(&set);
   if (*config->allow) sigaddset(&set, SIGHUP);
+  sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
@@ -138,16 +139,22 @@ int main(int argc, char **argv) {
           "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
           "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
           "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the keys of `allow` "
-          "again. Exit status: 0, 1 on failure."};
+          "again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
   make_options(options, names, docs);
   argp_parse(&argp, argc, argv, 0, NULL, &line);
 
   SnError err = {0};
-  d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO};
+  static SnLogState log_state;
+  d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO, NULL};
   SnCode code = configure(&d.config, &line, &err);
   d.log.level = (SnLogLevel)d.config.log;
+  if (code == SN_OK) {
+    sn_log_init(&log_state, d.config.log_rate);
+    d.log.state = &log_state;
+  }
   block_signals(&d.config);
+  if (code == SN_OK && *d.config.log_file) code = sn_log_open(&d.log, d.config.log_file, &err);
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;
   if (started) code = start(&d, &err);

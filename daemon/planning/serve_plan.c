@@ -191,10 +191,10 @@ void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__
   sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
   sn_metrics_progress(&session->metrics, (int)plan->unimproved, plan->stuck);
   if (plan->overflow && sn_metrics_counts(&session->metrics).overflows == 1)
-    sn_log_event(s->log, SN_LOG_WARNING,
-                 "overflow: session %llu, plan %llu: model %s has no room for all its contacts or constraint rows, the "
-                 "last ones were dropped; statistics count such plans from now on",
-                 (unsigned long long)session->id, (unsigned long long)plan->sequence, session->loaded->name);
+    sn_log_about(s->log, SN_LOG_WARNING, (SnLogIds){.session = session->id, .plan = plan->sequence},
+                 "overflow: model %s has no room for all its contacts or constraint rows, the last ones were dropped; "
+                 "statistics count such plans from now on",
+                 session->loaded->name);
 }
 
 void sn_serve_send_plan(SnScheduler *s, const SnSession *session, const SnRoute *route, const SnJob *job,

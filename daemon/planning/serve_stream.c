@@ -65,16 +65,15 @@ void sn_serve_stream_end(SnScheduler *s, SnSession *session, Sinew__V1__StreamRe
 void sn_serve_stream_expire(SnScheduler *s, SnSession *session, double now) {
   const SnStream *st = &session->stream;
   if (!st->running || now - st->heard <= st->lease) return;
-  sn_log_event(s->log, SN_LOG_WARNING, "stream-expired: session %llu, no state for %.2f s",
-               (unsigned long long)session->id, now - st->heard);
+  sn_log_about(s->log, SN_LOG_WARNING, (SnLogIds){.session = session->id, .request = st->route.id},
+               "stream-expired: no state for %.2f s", now - st->heard);
   sn_serve_stream_end(s, session, SINEW__V1__STREAM_REPLY__END__LEASE);
 }
 
 static void begin(const SnScheduler *s, SnSession *session) {
   const char *remark = sn_stream_remark(&session->settings);
   session->stream = (SnStream){.running = true};
-  if (*remark)
-    sn_log_event(s->log, SN_LOG_WARNING, "stream: session %llu: %s", (unsigned long long)session->id, remark);
+  if (*remark) sn_log_about(s->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "stream: %s", remark);
 }
 
 void sn_serve_stream(SnScheduler *s, SnJob *job) {

@@ -109,7 +109,7 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
     d->malformed += malformed;
     d->counters.requests[0]++;
     d->counters.invalid[malformed ? SN_INVALID_MALFORMED : SN_INVALID_FIELD]++;
-    sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", wire.text);
+    sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.request = route.id}, "refused: %s", wire.text);
     sn_outbox_error(&d->outbox, &route, wire.code, "%s", wire.text);
     return;
   }
@@ -128,7 +128,9 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
                 : !handle ? sn_fail(&err, SN_ERR_UNSUPPORTED, "this version does not serve this request")
                           : handle(d, job, &err);
   if (code == SN_OK) return;
-  sn_log_event(&d->log, SN_LOG_INFO, "refused: %s", err.text);
-  sn_outbox_error(&d->outbox, job ? &job->route : &route, sn_wire_code(code), "%s", err.text);
+  const SnRoute *back = job ? &job->route : &route;
+  sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = back->session, .request = back->id}, "refused: %s",
+               err.text);
+  sn_outbox_error(&d->outbox, back, sn_wire_code(code), "%s", err.text);
   sn_job_free(job);
 }

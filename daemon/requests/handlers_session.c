@@ -83,7 +83,7 @@ static void close_session(SnDaemon *d, SnSession *session) {
 SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
   SnSession *session = find_session(d, job, job->request->close->session, err);
   if (!session) return err->code;
-  sn_log_event(&d->log, SN_LOG_INFO, "closed: session %llu", (unsigned long long)session->id);
+  sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = session->id, .request = job->route.id}, "closed");
   close_session(d, session);
   Sinew__V1__CloseReply out = SINEW__V1__CLOSE_REPLY__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
@@ -189,8 +189,8 @@ void sn_close_expired(SnDaemon *d, const SnWire *wire) {
     const double lease = atomic_load(&session->lease), since = session->left > 0 ? session->left : session->heard;
     const double idle = now - since;
     if (idle <= (session->left > 0 ? fmin(lease, d->config.orphan_seconds) : lease)) continue;
-    sn_log_event(&d->log, SN_LOG_WARNING, "lease-expired: session %llu, no request for %.1f s%s",
-                 (unsigned long long)session->id, idle, session->left > 0 ? ", and its client is gone" : "");
+    sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "lease-expired: no request for %.1f s%s",
+                 idle, session->left > 0 ? ", and its client is gone" : "");
     close_session(d, session);
   }
 }
@@ -199,8 +199,7 @@ void sn_close_revoked(SnDaemon *d) {
   for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
     SnSession *session = sn_sessions_at(&d->sessions, i);
     if (session->owner->role >= SN_ROLE_PLAN) continue;
-    sn_log_event(&d->log, SN_LOG_WARNING, "closed: session %llu, its key may have none any more",
-                 (unsigned long long)session->id);
+    sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "closed: its key may have none any more");
     close_session(d, session);
   }
 }

@@ -19,13 +19,14 @@ static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
 // Answers a job that has failed. Errors of models and sessions are logged.
 static void fail(SnDaemon *d, const SnJob *job, const SnError *err) {
   const Sinew__V1__Request *r = job->request;
+  const SnLogIds ids = {.request = job->route.id};
   if (r->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
-    sn_log_event(&d->log, SN_LOG_WARNING, "open-failed: task %s: %s", r->open->task, err->text);
+    sn_log_about(&d->log, SN_LOG_WARNING, ids, "open-failed: task %s: %s", r->open->task, err->text);
     sn_sessions_unreserve(&d->sessions, &job->route);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_LOAD_MODEL) {
-    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->load_model->model, err->text);
+    sn_log_about(&d->log, SN_LOG_WARNING, ids, "load-failed: model %s: %s", r->load_model->model, err->text);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL) {
-    sn_log_event(&d->log, SN_LOG_WARNING, "load-failed: model %s: %s", r->describe_model->model, err->text);
+    sn_log_about(&d->log, SN_LOG_WARNING, ids, "load-failed: model %s: %s", r->describe_model->model, err->text);
   }
   reply_error(d, job, err);
 }
@@ -127,7 +128,8 @@ static bool load_model(SnDaemon *d, SnJob *job) {
     reply.describe_model = sn_pack_model(&scratch, loaded, loaded->model);
   else
     reply.load_model = &out;
-  sn_log_event(&d->log, SN_LOG_INFO, "loaded: model %s in %.3f s", loaded->name, out.seconds);
+  sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.request = job->route.id}, "loaded: model %s in %.3f s", loaded->name,
+               out.seconds);
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
   sn_models_release(&d->models, loaded);
@@ -294,9 +296,10 @@ static bool open_session(SnDaemon *d, SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
   reply.open = &out;
-  sn_log_event(&d->log, SN_LOG_INFO, "opened: session %llu, task %s, model %s, seed %llu, %.1f MB%s",
-               (unsigned long long)session->id, in->task, session->loaded->name, (unsigned long long)session->seed,
-               sn_planner_bytes(session->planner) / (1 << 20), in->snapshot ? ", from a snapshot" : "");
+  sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = session->id, .request = job->route.id},
+               "opened: task %s, model %s, seed %llu, %.1f MB%s", in->task, session->loaded->name,
+               (unsigned long long)session->seed, sn_planner_bytes(session->planner) / (1 << 20),
+               in->snapshot ? ", from a snapshot" : "");
 
   // The session is known to the event loop before its client can send the next request; from then on others own it.
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);

@@ -252,6 +252,13 @@ static void write_memory(FILE *f, SnDaemon *d, const SnWireCounts *w, const SnDe
 #undef WRITE_LOADS
 }
 
+static void write_log(FILE *f, SnLogState *log) {
+  family(f, "sinew_log_lines_total", COUNTER, "Lines of the log, by what became of them.");
+  labelled(f, "sinew_log_lines_total", "outcome", "written", (double)atomic_load(&log->written));
+  labelled(f, "sinew_log_lines_total", "outcome", "suppressed", (double)atomic_load(&log->suppressed));
+  labelled(f, "sinew_log_lines_total", "outcome", "lost", (double)atomic_load(&log->lost));
+}
+
 static void write_daemon(FILE *f, SnDaemon *d, const SnDeviceView *device) {
   const double now = sn_clock_now();
   family(f, "sinew_build_info", GAUGE, "Version and type of numbers; always 1.");
@@ -271,6 +278,7 @@ static bool write_all(FILE *f, SnDaemon *d) {
   const SnDeviceView device = sn_backends_view(&d->scheduler.backends);
   const SnWireCounts wire = d->wire ? sn_wire_counts(d->wire) : (SnWireCounts){0};
   write_daemon(f, d, &device);
+  if (d->log.state) write_log(f, d->log.state);
   write_requests(f, &d->counters);
   write_plans(f, &d->counters, &d->metrics);
   write_wire(f, &wire);

@@ -236,7 +236,7 @@ static void report_turned_away(SnSockets *s, double now) {
 static void publish_again(SnSockets *s, SnListener *listener, double now) {
   SnError err = {0};
   if (open_again(s, listener, now, &err) == SN_OK || now <= listener->opens + TRIES_TIME) return;
-  sn_log_event(s->log, SN_LOG_WARNING, "%s: %s", listener->name, err.text);
+  sn_log_event(s->log, SN_LOG_WARNING, "listen-failed: %s: %s", listener->name, err.text);
   listener->opens = now + TRIES_TIME;
 }
 

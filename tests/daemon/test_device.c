@@ -347,7 +347,7 @@ static void expect_no_start(const char *const *args, const char *word) {
   sn_test_daemon_spawn(&d, args);
   assert_int_equal(sn_test_daemon_wait(&d), 1);
   if (!sn_test_daemon_logged(&d, word)) fail_msg("the log does not say '%s'", word);
-  assert_false(sn_test_daemon_logged(&d, "ready:"));
+  assert_false(sn_test_daemon_logged(&d, "event=ready"));
   sn_test_daemon_remove(&d);
 }
 

@@ -223,7 +223,7 @@ static void test_strangers(void **state) {
   wrong.server = stranger;
   assert_false(gets_in(&wrong, &key[ADMIN], 0.5));
   assert_true(gets_in(&keyed, &key[ADMIN], 10));
-  assert_int_equal(sn_test_count_logged(&keyed.daemon, "denied: "), 1);
+  assert_int_equal(sn_test_count_logged(&keyed.daemon, "event=denied "), 1);
 }
 
 // Each of many strangers is turned away; others do not notice, files do not pile up, the log has no line more.
@@ -245,7 +245,7 @@ static void test_storm_of_strangers(void **state) {
     usleep(50000);
   assert_in_range(sn_test_daemon_files(&keyed.daemon), 1, files + 2);
   assert_true(gets_in(&keyed, &key[WATCH], 10));
-  assert_int_equal(sn_test_count_logged(&keyed.daemon, "denied: "), 1);
+  assert_int_equal(sn_test_count_logged(&keyed.daemon, "event=denied "), 1);
   sn_test_disconnect(&good);
 }
 
@@ -365,9 +365,9 @@ static void test_list_read_again(void **state) {
                         subscribe(context, keyed.telemetry, &key[PLAN])};
   assert_true(hears(telemetry[0], 10) && hears(telemetry[1], 10));
 
-  sn_test_keyed_reload(&keyed, "not a key\n", "reload-failed: the keys stay as they were");
+  sn_test_keyed_reload(&keyed, "not a key\n", "event=reload-failed text=\"the keys stay as they were");
   assert_true(sn_test_answers(&gone, 10));
-  sn_test_keyed_reload(&keyed, without, "reloaded: the keys of");
+  sn_test_keyed_reload(&keyed, without, "event=reloaded text=\"the keys of");
   assert_false(asks_once(&gone, 0.5));
   assert_false(gets_in(&keyed, &key[OTHER], 0.5));
   assert_int_equal(sn_test_count_logged(&keyed.daemon, "its key may have none any more"), 1);
@@ -377,7 +377,7 @@ static void test_list_read_again(void **state) {
     while (hears(telemetry[i], 0)) zmq_recv(telemetry[i], bytes, sizeof bytes, 0);
   assert_true(hears(telemetry[1], 10));
   assert_false(hears(telemetry[0], 0.6));
-  sn_test_keyed_reload(&keyed, whole, "reloaded: the keys of");
+  sn_test_keyed_reload(&keyed, whole, "event=reloaded text=\"the keys of");
   assert_true(gets_in(&keyed, &key[OTHER], 10));
   for (int i = 0; i < 2; i++) zmq_close(telemetry[i]);
   zmq_ctx_term(context);

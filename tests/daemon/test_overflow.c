@@ -56,7 +56,7 @@ static void plan_sledge(SnTestDaemon *d, SnTestClient *c, const char *task, char
   assert_int_equal(r->statistics->sessions[0]->overflows, overflows ? PLANS : 0);
   sn_test_done(r);
   char line[64];
-  snprintf(line, sizeof line, "overflow: session %llu", (unsigned long long)id);
+  snprintf(line, sizeof line, "event=overflow session=%llu", (unsigned long long)id);
   assert_int_equal(sn_test_daemon_logged(d, line), overflows);
   sn_test_done(opened);
 }

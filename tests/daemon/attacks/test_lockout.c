@@ -65,8 +65,8 @@ static void test_idle_connections(void **state) {
   assert_false(sn_raw_ended(busy, 0.3));
   print_message("with all %d places taken a newcomer was served after %.2f s; %d plans of another, none lost\n",
                 CONNECTIONS, sn_clock_now() - began, plans);
-  for (int i = 0; i < 100 && !sn_test_daemon_logged(&sinewd, "evicted: "); i++) usleep(20000);
-  assert_true(sn_test_daemon_logged(&sinewd, "evicted: "));
+  for (int i = 0; i < 100 && !sn_test_daemon_logged(&sinewd, "event=evicted "); i++) usleep(20000);
+  assert_true(sn_test_daemon_logged(&sinewd, "event=evicted "));
   sn_test_done(r);
   sn_test_done(opened);
   sn_test_disconnect(&newcomer);

@@ -250,12 +250,12 @@ static void test_folders_must_be_there(void **state) {
   snprintf(option, sizeof option, "--models=%s/nowhere", place.folder);
   sn_test_daemon_spawn(&place, (const char *const[]){option, NULL});
   assert_int_equal(sn_test_daemon_wait(&place), 1);
-  assert_true(sn_test_daemon_logged(&place, "failed: models is '/tmp/sinew-test-"));
-  assert_false(sn_test_daemon_logged(&place, "ready:"));
+  assert_true(sn_test_daemon_logged(&place, "event=failed text=\"models is '/tmp/sinew-test-"));
+  assert_false(sn_test_daemon_logged(&place, "event=ready"));
   snprintf(option, sizeof option, "--tasks=%s/cache", place.folder);
   sn_test_daemon_start(&place, (const char *const[]){option, NULL});
   assert_int_equal(sn_test_daemon_stop(&place, SIGTERM), 0);
-  assert_true(sn_test_daemon_logged(&place, "warning no-tasks: /tmp/sinew-test-"));
+  assert_true(sn_test_daemon_logged(&place, "level=warning event=no-tasks text=\"/tmp/sinew-test-"));
 }
 
 int main(void) {
