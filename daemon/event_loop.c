@@ -57,9 +57,12 @@ static void send_replies(Loop *loop) {
   for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
     d->errors += p->error != 0;
-    SnSession *session = p->route.session ? sn_sessions_find(&d->sessions, p->route.session) : NULL;
-    sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, p, sn_clock_now());
+    const SnReply sent = *p;  // without its bytes; it is the socket's now
     sn_wire_send(loop->wire, p);
+    const double now = sn_clock_now();
+    SnSession *session = sent.route.session ? sn_sessions_find(&d->sessions, sent.route.session) : NULL;
+    sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, &sent, now);
+    if (session) sn_traces_add(&session->traces, &sent, now);
   }
 }
 

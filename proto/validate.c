@@ -131,6 +131,8 @@ static const Rule rules[] = {
     {"CloseRequest", "session", 1, ID, 0},
     {"SetConfigRequest", "terms", 0, 0, 512},
     {"StatisticsRequest", "session", 0, ID, 0},
+    {"TraceRequest", "session", 0, ID, 0},
+    {"TraceRequest", "after", 0, ID, 0},
     {"SnapshotRequest", "session", 1, ID, 0},
     {"Snapshot", "version", 0, 1000000, 0},
     {"Snapshot", "task", 1, SN_WIRE_NAME, 0},

@@ -10,6 +10,7 @@
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
 #include "clients/sinewctl/keygen_private.h"
+#include "clients/sinewctl/trace_private.h"
 #include "clients/sinewctl/watch_private.h"
 
 enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL, KEY_SERVER, KEY_OWN };
@@ -185,6 +186,8 @@ static bool do_watch(Call *call) {
   return session_id(call, 1, &session);
 }
 
+static bool do_trace(Call *call) { return do_watch(call); }
+
 // No request either: main() makes the keys, and needs no daemon for it.
 static bool do_keygen(Call *call) { return call != NULL; }
 
@@ -312,6 +315,7 @@ static const Command COMMANDS[] = {
      "change settings of a session; of a term of its cost: TERM.weight=2, TERM.target=[0.1,0.2]", 3, 64, do_tune},
     {"revert", "SESSION VERSION", "put an earlier version of the configuration in force again", 3, 3, do_revert},
     {"watch", "SESSION", "how it fares, live; see --seconds, --count, --interval", 2, 2, do_watch},
+    {"trace", "SESSION", "the stages of its next plan, with times; see --seconds, --count", 2, 2, do_trace},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
     {"keygen", "FILE", "make a pair of keys: FILE (secret, mode 600), FILE.pub (public)", 2, 2, do_keygen},
@@ -330,8 +334,8 @@ static const struct argp_option OPTIONS[] = {
     {"seed", 's', "N", 0, "seed of open and reset", 0},
     {"deadline", 'd', "SECONDS", 0, "the daemon's time for a plan (default 0.1)", 0},
     {"version", KEY_VERSION, "N", 0, "version of the configuration (default: in force)", 0},
-    {"seconds", KEY_SECONDS, "S", 0, "watch for so long (default: until the session ends)", 0},
-    {"count", KEY_COUNT, "N", 0, "watch: so many looks", 0},
+    {"seconds", KEY_SECONDS, "S", 0, "watch for so long (default: until the session ends); trace: wait so long", 0},
+    {"count", KEY_COUNT, "N", 0, "watch: so many looks; trace: so many plans (default 1)", 0},
     {"interval", KEY_INTERVAL, "S", 0, "watch: ask every S seconds (default: wait for telemetry)", 0},
     {"gradient", 'g', NULL, 0, "evaluate: the derivative of the cost too", 0},
     {"states", 'x', NULL, 0, "ask for the predicted states too", 0},
@@ -473,6 +477,12 @@ static SinewStatus watch(SinewClient *client, const Options *opt, SinewError *er
   return watch_run(client, &watch, err);
 }
 
+static SinewStatus trace(SinewClient *client, const Options *opt, SinewError *err) {
+  TraceOptions trace = {.seconds = opt->watch.seconds, .count = opt->watch.count, .json = opt->json};
+  whole_number(opt->word[1], &trace.session);
+  return trace_run(client, &trace, err);
+}
+
 static SinewClient *connect_to_daemon(const Options *opt, SinewError *err) {
   SinewClientDef def = sinew_default_client();
   def.endpoint = opt->endpoint;
@@ -521,8 +531,9 @@ int main(int argc, char **argv) {
     report_error(&opt, "no connection", err.text);
   else {
     sn_wire_set_timeout(client, opt.timeout);
-    const bool watches = command->run == do_watch;
-    const SinewStatus status = watches ? watch(client, &opt, &err) : sn_request(client, &call.request, &reply, &err);
+    const SinewStatus status = command->run == do_watch   ? watch(client, &opt, &err)
+                               : command->run == do_trace ? trace(client, &opt, &err)
+                                                          : sn_request(client, &call.request, &reply, &err);
     if (status == SINEW_OK && reply)
       print_reply(reply, opt.json);
     else if (status != SINEW_OK)

@@ -22,6 +22,8 @@ static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
       return sn_handle_health;
     case SINEW__V1__REQUEST__BODY_STATISTICS:
       return sn_handle_statistics;
+    case SINEW__V1__REQUEST__BODY_TRACE:
+      return sn_handle_trace;
     case SINEW__V1__REQUEST__BODY_METRICS:
       return sn_handle_metrics;
     case SINEW__V1__REQUEST__BODY_LIST_MODELS:

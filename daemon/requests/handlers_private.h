@@ -17,6 +17,8 @@ SnCode sn_handle_statistics(SnDaemon *daemon, SnJob *job, SnError *err);
 
 // Answers with all metrics (metrics_text.c).
 SnCode sn_handle_metrics(SnDaemon *daemon, SnJob *job, SnError *err);
+// Answers with traces of a session's plans (handlers_trace.c).
+SnCode sn_handle_trace(SnDaemon *daemon, SnJob *job, SnError *err);
 
 // ---- requests to a session (handlers_session.c) ----
 

@@ -23,6 +23,7 @@ SnRole sn_role_needed(Sinew__V1__Request__BodyCase body) {
     case SINEW__V1__REQUEST__BODY_STREAM:
     case SINEW__V1__REQUEST__BODY_STREAM_STATE:
     case SINEW__V1__REQUEST__BODY_SNAPSHOT:
+    case SINEW__V1__REQUEST__BODY_TRACE:
       return SN_ROLE_PLAN;
     case SINEW__V1__REQUEST__BODY_SET_CONFIG:
     case SINEW__V1__REQUEST__BODY_REVERT:

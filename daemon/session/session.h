@@ -10,6 +10,7 @@
 #include "daemon/base/metrics.h"
 #include "daemon/models/models.h"
 #include "daemon/monitor/counters.h"
+#include "daemon/monitor/trace.h"
 #include "daemon/wire/records.h"
 #include "planner/planner.h"
 
@@ -146,6 +147,7 @@ struct SnSession {
 
   // The event loop's.
   SnOutcomes outcomes;
+  SnTraces traces;
   double heard;   // when the latest request came, or, if later, when its answer is due
   SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
   double left;    // when that was seen to have ended, on sn_clock_now(); 0: it has not

@@ -71,6 +71,7 @@ typedef struct Messages {
   Sinew__V1__StreamRequest stream;
   Sinew__V1__StreamState stream_state;
   Sinew__V1__SnapshotRequest snapshot;
+  Sinew__V1__TraceRequest trace;
   Sinew__V1__State state;
   double qpos[2], qvel[2];
 } Messages;
@@ -104,6 +105,7 @@ static void fill_messages(Messages *m, uint64_t session) {
   m->stream.deadline = 0.04;
   sinew__v1__stream_state__init(&m->stream_state);
   sinew__v1__snapshot_request__init(&m->snapshot);
+  sinew__v1__trace_request__init(&m->trace);
   sinew__v1__state__init(&m->state);
   m->state.n_qpos = m->state.n_qvel = 2;
   m->qpos[0] = 0.35, m->qpos[1] = 1.3, m->qvel[0] = m->qvel[1] = 0;
@@ -113,6 +115,7 @@ static void fill_messages(Messages *m, uint64_t session) {
   m->plan.deadline = 0.02;
   m->plan.session = m->evaluate.session = m->get_config.session = m->set_config.session = m->revert.session = session;
   m->reset.session = m->close.session = m->stream.session = m->stream_state.session = m->snapshot.session = session;
+  m->trace.session = session;
 }
 
 // All requests but those that would end the session, and the least role of each.
@@ -121,7 +124,7 @@ typedef struct Case {
   int least;
 } Case;
 
-enum { CASES = 21 };
+enum { CASES = 22 };
 
 #define REQUEST(kind, KIND, role) ((Case){*SN_TEST_MESSAGE(kind, KIND, &m->kind), role})
 
@@ -143,6 +146,7 @@ static void fill_cases(Messages *m, Case c[CASES]) {
   c[n++] = REQUEST(reset, RESET, PLAN);
   c[n++] = REQUEST(stream, STREAM, PLAN);
   c[n++] = REQUEST(snapshot, SNAPSHOT, PLAN);
+  c[n++] = REQUEST(trace, TRACE, PLAN);
   c[n++] = REQUEST(stream_state, STREAM_STATE, PLAN);
   c[n++] = REQUEST(close, CLOSE, PLAN);
   c[n++] = REQUEST(set_config, SET_CONFIG, TUNE);

@@ -133,6 +133,8 @@ static const Bounds bounds[] = {
     {"CloseRequest", "session", 1, ANY, 0},
     {"SetConfigRequest", "terms", 0, 0, 512},
     {"StatisticsRequest", "session", 0, ANY, 0},
+    {"TraceRequest", "session", 0, ANY, 0},
+    {"TraceRequest", "after", 0, ANY, 0},
     {"SnapshotRequest", "session", 1, ANY, 0},
     {"Snapshot", "version", 0, 1000000, 0},
     {"Snapshot", "task", 1, 200, 0},
