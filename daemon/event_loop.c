@@ -62,7 +62,11 @@ static void send_replies(Loop *loop) {
     const double now = sn_clock_now();
     SnSession *session = sent.route.session ? sn_sessions_find(&d->sessions, sent.route.session) : NULL;
     sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, &sent, now);
-    if (session) sn_traces_add(&session->traces, &sent, now);
+    if (!session || sent.stages.arrived == 0) continue;
+    sn_traces_add(&session->traces, &sent, now);
+    const uint64_t number = session->traces.newest;
+    sn_flight_plan(d->flight, session->id, number, sn_traces_at(&session->traces, number));
+    if (sent.stages.first && !sent.stages.in_time) sn_flight_missed(d, now);
   }
 }
 
@@ -196,6 +200,8 @@ static void drain(Loop *loop) {
   sn_scheduler_stop(&d->scheduler);
   read_requests(loop);
   while (handle_request(loop)) continue;
+  sn_flight_close(d->flight);  // who asked for a file gets his answer
+  d->flight = NULL;
   send_replies(loop);
   publish_records(loop);
   sn_wire_flush(loop->wire);

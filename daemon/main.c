@@ -1,5 +1,6 @@
 // sinewd: reads its configuration, starts its threads, serves until it is told to stop.
 #include <argp.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "daemon/models/repository.h"
 #include "daemon/wire/wire.h"
 #include "physics/base/clock.h"
+#include "proto/places.h"
 
 enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
 
@@ -89,6 +91,18 @@ static void block_signals(const SnConfig *config) {
   signal(SIGPIPE, SIG_IGN);
 }
 
+static SnCode open_flight(SnDaemon *d, SnError *err) {
+  char schema[SN_PLACE_SIZE] = "";
+  if (*d->config.flight_folder && !sn_place_of_schema(schema, sizeof schema))
+    return sn_fail(err, SN_ERR_IO, "flight_folder: cannot tell where the schema lies");
+  const SnFlightDef def = {.folder = d->config.flight_folder,
+                           .schema = schema,
+                           .seconds = d->config.flight_seconds,
+                           .bytes = (size_t)d->config.flight_megabytes << 20,
+                           .log = &d->log};
+  return sn_flight_open(&def, &d->flight, err);
+}
+
 static SnCode start(SnDaemon *d, SnError *err) {
   d->started = sn_clock_now();
   d->version = 1;
@@ -100,7 +114,10 @@ static SnCode start(SnDaemon *d, SnError *err) {
   sn_metrics_init(&d->metrics);
   const double limit = (double)sn_memory_limit(d->config.memory_megabytes), megabyte = 1 << 20;
   const double all = megabyte * d->config.planners_megabytes;
-  sn_budget_init(&d->budget, megabyte * d->config.planner_megabytes, all > 0 ? all : 0.75 * limit);
+  const double flight = *d->config.flight_folder ? megabyte * d->config.flight_megabytes : 0;
+  sn_budget_init(&d->budget, megabyte * d->config.planner_megabytes, all > 0 ? all : fmax(1, 0.75 * limit - flight));
+  code = open_flight(d, err);
+  if (code != SN_OK) return code;
   sn_systemd_open(&d->systemd);
   if (!sn_outbox_init(&d->outbox) || !sn_records_init(&d->records, &d->outbox) ||
       !sn_sessions_init(&d->sessions, d->config.sessions) ||
@@ -114,6 +131,7 @@ static SnCode start(SnDaemon *d, SnError *err) {
 
 // Also of a daemon that has started only in part.
 static void stop(SnDaemon *d) {
+  sn_flight_close(d->flight);
   sn_loader_stop(d);
   sn_scheduler_stop(&d->scheduler);
   sn_models_free(&d->models);

@@ -34,6 +34,11 @@ bool sn_place_of_tasks(char *path, size_t size) {
   return sn_program_folder(root, sizeof root) && write_place(path, size, "", root, "../share/sinew/tasks");
 }
 
+bool sn_place_of_schema(char *path, size_t size) {
+  char root[SN_PLACE_SIZE];
+  return sn_program_folder(root, sizeof root) && write_place(path, size, "", root, "../share/sinew/sinew.desc");
+}
+
 const char *sn_place_folder(const char *entry, size_t *name) {
   *name = strcspn(entry, "=/");
   if (*name > 0 && entry[*name] == '=') return entry + *name + 1;

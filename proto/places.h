@@ -16,6 +16,9 @@ int sn_places_of_models(char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE]);
 // Writes the installation's folder of tasks into path[size]. Returns false when it cannot be told.
 bool sn_place_of_tasks(char *path, size_t size);
 
+// Writes the installation's file of the wire's schema, as descriptors, likewise.
+bool sn_place_of_schema(char *path, size_t size);
+
 // Returns the folder of an entry "FOLDER" or "NAME=FOLDER"; *name gets the bytes of NAME, 0 where it has none.
 const char *sn_place_folder(const char *entry, size_t *name);
 

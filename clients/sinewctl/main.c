@@ -9,6 +9,7 @@
 #include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
+#include "clients/sinewctl/flight_private.h"
 #include "clients/sinewctl/keygen_private.h"
 #include "clients/sinewctl/trace_private.h"
 #include "clients/sinewctl/watch_private.h"
@@ -186,6 +187,9 @@ static bool do_watch(Call *call) {
   return session_id(call, 1, &session);
 }
 
+// With a file it is read here, without a request.
+static bool do_flight(Call *call) { return body(call, "flight") != NULL; }
+
 static bool do_trace(Call *call) { return do_watch(call); }
 
 // No request either: main() makes the keys, and needs no daemon for it.
@@ -318,6 +322,7 @@ static const Command COMMANDS[] = {
     {"trace", "SESSION", "the stages of its next plan, with times; see --seconds, --count", 2, 2, do_trace},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
+    {"flight", "[FILE]", "let the flight recorder write a file, or show what is in one", 1, 2, do_flight},
     {"keygen", "FILE", "make a pair of keys: FILE (secret, mode 600), FILE.pub (public)", 2, 2, do_keygen},
 };
 enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
@@ -502,6 +507,11 @@ static int make_keys(const Options *opt) {
   return 0;
 }
 
+static int show_flight(const Options *opt) {
+  char error[1024];
+  return flight_read(opt->word[1], opt->json, error, sizeof error) ? 0 : report_error(opt, "cannot be read", error);
+}
+
 int main(int argc, char **argv) {
   Options opt = {.timeout = 60, .deadline = 0.1};
   const struct argp argp = {OPTIONS,
@@ -520,6 +530,7 @@ int main(int argc, char **argv) {
     return report_error(&opt, "usage", text);
   }
   if (command->run == do_keygen) return make_keys(&opt);
+  if (command->run == do_flight && opt.nword == 2) return show_flight(&opt);
   Call call = {.opt = &opt, .request = SINEW__V1__REQUEST__INIT};
   SinewError err;
   int result = 1;

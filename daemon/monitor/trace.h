@@ -28,4 +28,7 @@ uint64_t sn_traces_first(const SnTraces *traces, uint64_t after);
 // Returns one that is kept.
 const SnTrace *sn_traces_at(const SnTraces *traces, uint64_t number);
 
+// Packs a trace into a message, which refers to nothing else.
+void sn_trace_pack(const SnTrace *trace, uint64_t number, Sinew__V1__PlanTrace *out);
+
 #endif

@@ -22,6 +22,8 @@ static SnHandler *handler_of(Sinew__V1__Request__BodyCase body) {
       return sn_handle_health;
     case SINEW__V1__REQUEST__BODY_STATISTICS:
       return sn_handle_statistics;
+    case SINEW__V1__REQUEST__BODY_FLIGHT:
+      return sn_handle_flight;
     case SINEW__V1__REQUEST__BODY_TRACE:
       return sn_handle_trace;
     case SINEW__V1__REQUEST__BODY_METRICS:
@@ -122,6 +124,7 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
     return;
   }
   if (!admit(d, &route, request)) return;
+  sn_flight_request(d->flight, bytes, size, route.arrived);
 
   SnError err = {0};
   SnJob *job = sn_job_create(&route, bytes, size);

@@ -20,6 +20,9 @@ SnCode sn_handle_metrics(SnDaemon *daemon, SnJob *job, SnError *err);
 // Answers with traces of a session's plans (handlers_trace.c).
 SnCode sn_handle_trace(SnDaemon *daemon, SnJob *job, SnError *err);
 
+// Answers with a file of the flight recorder, when it has been written (handlers_flight.c).
+SnCode sn_handle_flight(SnDaemon *daemon, SnJob *job, SnError *err);
+
 // ---- requests to a session (handlers_session.c) ----
 
 SnCode sn_handle_open(SnDaemon *daemon, SnJob *job, SnError *err);

@@ -259,6 +259,17 @@ static void write_log(FILE *f, SnLogState *log) {
   labelled(f, "sinew_log_lines_total", "outcome", "lost", (double)atomic_load(&log->lost));
 }
 
+static void write_flight(FILE *f, const SnFlight *flight) {
+  const SnFlightCounts c = flight ? sn_flight_counts(flight) : (SnFlightCounts){0};
+  single(f, "sinew_flight_bytes", GAUGE, "Memory of the flight recorder in use.", (double)c.bytes);
+  single(f, "sinew_flight_messages", GAUGE, "Requests and plans that it holds.", (double)c.messages);
+  single(f, "sinew_flight_forgotten_total", COUNTER, "Of these, those that had no room or lost it too early.",
+         (double)c.forgotten);
+  family(f, "sinew_flight_files_total", COUNTER, "Files that it wrote, or could not.");
+  labelled(f, "sinew_flight_files_total", "outcome", "written", (double)c.files);
+  labelled(f, "sinew_flight_files_total", "outcome", "failed", (double)c.failures);
+}
+
 static void write_daemon(FILE *f, SnDaemon *d, const SnDeviceView *device) {
   const double now = sn_clock_now();
   family(f, "sinew_build_info", GAUGE, "Version and type of numbers; always 1.");
@@ -279,6 +290,7 @@ static bool write_all(FILE *f, SnDaemon *d) {
   const SnWireCounts wire = d->wire ? sn_wire_counts(d->wire) : (SnWireCounts){0};
   write_daemon(f, d, &device);
   if (d->log.state) write_log(f, d->log.state);
+  write_flight(f, d->flight);
   write_requests(f, &d->counters);
   write_plans(f, &d->counters, &d->metrics);
   write_wire(f, &wire);

@@ -5,6 +5,7 @@
 
 #include "daemon/base/systemd.h"
 #include "daemon/monitor/counters.h"
+#include "daemon/monitor/flight.h"
 #include "daemon/monitor/http.h"
 #include "daemon/planning/planning.h"
 #include "daemon/session/pack.h"
@@ -35,6 +36,12 @@ typedef struct SnMetricsText {
   double made;  // on sn_clock_now()
 } SnMetricsText;
 
+// Counts states whose plans were late, in a row that is short.
+typedef struct SnMissBurst {
+  int count;
+  double began, wrote;  // the row; the latest file of that reason, 0: none. On sn_clock_now()
+} SnMissBurst;
+
 // Holds all of a running sinewd in one place, for whoever serves any part of it: there are no globals.
 typedef struct SnDaemon {
   SnConfig config;
@@ -59,6 +66,8 @@ typedef struct SnDaemon {
   uint64_t requests, errors, malformed;
   SnCounters counters;
   SnMetricsText metrics_text;
+  SnFlight *flight;  // NULL: there is none
+  SnMissBurst misses;
   uint64_t version, reload_failures;  // counts configurations, the first one included; reloads that changed nothing
   bool stopping;
 } SnDaemon;
@@ -83,6 +92,9 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *daemon, SnScratch *scratch, 
 // Returns all metrics in the text format of Prometheus, as they are now or were up to 0.1 s ago; NULL when out of
 // memory. The text is the daemon's, and stays until the next call. The event loop calls it.
 const char *sn_metrics_text(SnDaemon *daemon);
+
+// Notes a state whose plan was late, and lets the flight recorder write after a burst of them. The event loop calls it.
+void sn_flight_missed(SnDaemon *daemon, double now);
 
 // Closes the sessions whose lease has run out, and those whose client's connection has ended for too long. The event
 // loop calls it.

@@ -30,6 +30,7 @@ SnRole sn_role_needed(Sinew__V1__Request__BodyCase body) {
       return SN_ROLE_TUNE;
     // What others may want to use, and what this version does not know.
     case SINEW__V1__REQUEST__BODY_UNLOAD_MODEL:
+    case SINEW__V1__REQUEST__BODY_FLIGHT:
     default:
       return SN_ROLE_ADMIN;
   }

@@ -72,6 +72,7 @@ typedef struct Messages {
   Sinew__V1__StreamState stream_state;
   Sinew__V1__SnapshotRequest snapshot;
   Sinew__V1__TraceRequest trace;
+  Sinew__V1__FlightRequest flight;
   Sinew__V1__State state;
   double qpos[2], qvel[2];
 } Messages;
@@ -106,6 +107,7 @@ static void fill_messages(Messages *m, uint64_t session) {
   sinew__v1__stream_state__init(&m->stream_state);
   sinew__v1__snapshot_request__init(&m->snapshot);
   sinew__v1__trace_request__init(&m->trace);
+  sinew__v1__flight_request__init(&m->flight);
   sinew__v1__state__init(&m->state);
   m->state.n_qpos = m->state.n_qvel = 2;
   m->qpos[0] = 0.35, m->qpos[1] = 1.3, m->qvel[0] = m->qvel[1] = 0;
@@ -124,7 +126,7 @@ typedef struct Case {
   int least;
 } Case;
 
-enum { CASES = 22 };
+enum { CASES = 23 };
 
 #define REQUEST(kind, KIND, role) ((Case){*SN_TEST_MESSAGE(kind, KIND, &m->kind), role})
 
@@ -152,6 +154,7 @@ static void fill_cases(Messages *m, Case c[CASES]) {
   c[n++] = REQUEST(set_config, SET_CONFIG, TUNE);
   c[n++] = REQUEST(revert, REVERT, TUNE);
   c[n++] = REQUEST(unload_model, UNLOAD_MODEL, ADMIN);
+  c[n++] = REQUEST(flight, FLIGHT, ADMIN);
   assert_int_equal(n, CASES);
 }
 

@@ -32,6 +32,9 @@ static void test_models_and_tasks(void **state) {
   assert_true(sn_place_of_tasks(path, sizeof path));
   snprintf(wanted, sizeof wanted, "%s/../share/sinew/tasks", program);
   assert_string_equal(path, wanted);
+  assert_true(sn_place_of_schema(path, sizeof path));
+  snprintf(wanted, sizeof wanted, "%s/../share/sinew/sinew.desc", program);
+  assert_string_equal(path, wanted);
 }
 
 static void test_entries(void **state) {

@@ -1,0 +1,11 @@
+// sinewctl flight FILE: what the daemon's flight recorder has written, for people or as JSON.
+#ifndef SINEW_CLIENTS_SINEWCTL_FLIGHT_PRIVATE_H_
+#define SINEW_CLIENTS_SINEWCTL_FLIGHT_PRIVATE_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Prints each message of a file, a line each. Returns false and says why where it cannot be read to its end.
+bool flight_read(const char *path, bool json, char *error, size_t size);
+
+#endif

@@ -1,0 +1,328 @@
+// The memory is a ring of messages that follow each other without gaps, [tail, head) in bytes counted from the start.
+// The event loop moves the tail on before it writes over what was there, and the head after a message is whole. So who
+// reads first the tail and then the head, as a handler of a signal does, finds whole messages, but for one that is just
+// being written over.
+#include "daemon/monitor/flight.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/monitor/flight_private.h"
+#include "physics/base/clock.h"
+
+struct SnFlight {
+  SnFlightDef def;
+  char folder[SN_FLIGHT_PATH - 100], crash[SN_FLIGHT_PATH];
+  SnMcapPart begin, end;
+  unsigned char *ring;  // (def.bytes)
+  atomic_uint_least64_t head, tail;
+  atomic_bool frozen;  // a crash is being written
+  uint32_t number;     // of the latest message
+  double real;         // Unix time less sn_clock_now(), at the start [s]
+  uint64_t messages, forgotten;
+
+  // The file that is being written.
+  atomic_bool busy;
+  bool started;  // the thread is to be joined
+  pthread_t thread;
+  unsigned char *copy;
+  size_t copied;
+  char path[SN_FLIGHT_PATH];
+  SnFlightWritten *written;
+  void *context, *item;
+  atomic_uint_least64_t files, failures;
+};
+
+// ---- the ring ----
+
+static void copy_in(SnFlight *f, uint64_t at, const void *bytes, size_t size) {
+  const size_t begin = (size_t)(at % f->def.bytes), first = size < f->def.bytes - begin ? size : f->def.bytes - begin;
+  memcpy(f->ring + begin, bytes, first);
+  memcpy(f->ring, (const unsigned char *)bytes + first, size - first);
+}
+
+static void copy_out(const SnFlight *f, uint64_t at, void *bytes, size_t size) {
+  const size_t begin = (size_t)(at % f->def.bytes), first = size < f->def.bytes - begin ? size : f->def.bytes - begin;
+  memcpy(bytes, f->ring + begin, first);
+  memcpy((unsigned char *)bytes + first, f->ring, size - first);
+}
+
+static uint64_t little(const unsigned char *from, int bytes) {
+  uint64_t x = 0;
+  for (int i = 0; i < bytes; i++) x |= (uint64_t)from[i] << (8 * i);
+  return x;
+}
+
+// Forgets messages until `size` bytes fit, and those from before `oldest` (Unix time in nanoseconds).
+static void forget(SnFlight *f, size_t size, uint64_t oldest) {
+  uint64_t tail = f->tail;
+  while (tail < f->head) {
+    unsigned char head[SN_MCAP_MESSAGE_HEAD];
+    copy_out(f, tail, head, sizeof head);
+    const bool old = little(head + 15, 8) < oldest;
+    if (!old && f->head + size - tail <= f->def.bytes) break;
+    f->forgotten += !old;
+    f->messages--;
+    tail += 9 + little(head + 1, 8);
+  }
+  atomic_store(&f->tail, tail);
+}
+
+static void add(SnFlight *f, int channel, const void *bytes, size_t size, double now) {
+  const double unix_time = now + f->real;
+  const size_t whole = SN_MCAP_MESSAGE_HEAD + size;
+  if (atomic_load(&f->frozen)) return;
+  if (whole > f->def.bytes / 4) {
+    f->forgotten++;
+    return;
+  }
+  forget(f, whole, (uint64_t)(1e9 * (unix_time - f->def.seconds)));
+  unsigned char head[SN_MCAP_MESSAGE_HEAD];
+  sn_mcap_message(head, channel, ++f->number, (uint64_t)(1e9 * unix_time), size);
+  copy_in(f, f->head, head, sizeof head);
+  copy_in(f, f->head + sizeof head, bytes, size);
+  f->messages++;
+  atomic_store(&f->head, f->head + whole);
+}
+
+void sn_flight_request(SnFlight *f, const void *bytes, size_t size, double now) {
+  if (f) add(f, SN_MCAP_REQUESTS, bytes, size, now);
+}
+
+void sn_flight_plan(SnFlight *f, uint64_t session, uint64_t number, const SnTrace *trace) {
+  unsigned char bytes[512];
+  Sinew__V1__PlanTrace out;
+  if (!f) return;
+  sn_trace_pack(trace, number, &out);
+  out.session = session;
+  if (sinew__v1__plan_trace__get_packed_size(&out) > sizeof bytes) return;
+  add(f, SN_MCAP_PLANS, bytes, sinew__v1__plan_trace__pack(&out, bytes), trace->sent);
+}
+
+// ---- files ----
+
+static bool write_all(int fd, const void *bytes, size_t size) {
+  for (size_t done = 0; done < size;) {
+    const ssize_t n = write(fd, (const char *)bytes + done, size - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
+// Removes the oldest files, so that there is room for one more. Names begin with the time.
+static void remove_old(const SnFlight *f) {
+  enum { MOST = 1024 };
+  char *name[MOST];
+  int n = 0;
+  DIR *folder = opendir(f->folder);
+  for (struct dirent *entry; folder && n < MOST && (entry = readdir(folder));) {
+    const size_t size = strlen(entry->d_name);
+    const bool ours = !strncmp(entry->d_name, "flight-", 7) && size > 5 && !strcmp(entry->d_name + size - 5, ".mcap");
+    if (ours && (name[n] = strdup(entry->d_name))) n++;
+  }
+  qsort(name, (size_t)n, sizeof *name, compare_names);
+  for (int i = 0; i < n; i++) {
+    if (i <= n - SN_FLIGHT_FILES) unlinkat(dirfd(folder), name[i], 0);
+    free(name[i]);
+  }
+  if (folder) closedir(folder);
+}
+
+static void make_path(const SnFlight *f, const char *reason, char path[SN_FLIGHT_PATH]) {
+  struct timespec now;
+  struct tm utc;
+  char time[40];
+  clock_gettime(CLOCK_REALTIME, &now);
+  gmtime_r(&now.tv_sec, &utc);
+  strftime(time, sizeof time, "%Y%m%dT%H%M%S", &utc);
+  snprintf(path, SN_FLIGHT_PATH, "%s/flight-%s.%03ldZ-%s.mcap", f->folder, time, now.tv_nsec / 1000000, reason);
+}
+
+static SnCode write_file(const SnFlight *f, SnError *err) {
+  remove_old(f);
+  const int fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return sn_fail(err, SN_ERR_IO, "%s: %s", f->path, strerror(errno));
+  const bool ok = write_all(fd, f->begin.bytes, f->begin.size) && write_all(fd, f->copy, f->copied) &&
+                  write_all(fd, f->end.bytes, f->end.size);
+  const int why = errno;
+  if (close(fd) == 0 && ok) return SN_OK;
+  unlink(f->path);
+  return sn_fail(err, SN_ERR_IO, "%s: %s", f->path, strerror(ok ? errno : why));
+}
+
+static void *writer_main(void *argument) {
+  SnFlight *f = argument;
+  SnError err = {0};
+  const bool ok = write_file(f, &err) == SN_OK;
+  atomic_fetch_add(ok ? &f->files : &f->failures, 1);
+  if (ok)
+    sn_log_event(f->def.log, SN_LOG_WARNING, "flight-written: %s", f->path);
+  else
+    sn_log_event(f->def.log, SN_LOG_ERROR, "flight-failed: %s", err.text);
+  if (f->written) f->written(f->context, f->item, f->path, ok ? NULL : &err);
+  free(f->copy);
+  f->copy = NULL;
+  atomic_store(&f->busy, false);
+  return NULL;
+}
+
+static void join(SnFlight *f) {
+  if (f->started) pthread_join(f->thread, NULL);
+  f->started = false;
+}
+
+SnCode sn_flight_write(SnFlight *f, const char *reason, SnFlightWritten *written, void *context, void *item,
+                       SnError *err) {
+  if (atomic_load(&f->busy)) return sn_fail(err, SN_ERR_STATE, "a file of the flight recorder is being written");
+  join(f);
+  forget(f, 0, (uint64_t)(1e9 * (sn_clock_now() + f->real - f->def.seconds)));
+  f->copied = (size_t)(f->head - f->tail);
+  f->copy = malloc(f->copied + 1);
+  if (!f->copy) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  copy_out(f, f->tail, f->copy, f->copied);
+  make_path(f, reason, f->path);
+  f->written = written;
+  f->context = context;
+  f->item = item;
+  atomic_store(&f->busy, true);
+  f->started = pthread_create(&f->thread, NULL, writer_main, f) == 0;
+  if (f->started) return SN_OK;
+  free(f->copy);
+  atomic_store(&f->busy, false);
+  return sn_fail(err, SN_ERR_LIMIT, "cannot start the thread that writes a file of the flight recorder");
+}
+
+// ---- crashes ----
+
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { CRASHES = sizeof crashes / sizeof *crashes };
+
+// What a handler of a signal finds; there is one recorder in a process.
+static _Atomic(SnFlight *) crashing;
+
+// Calls nothing but what a handler may: open, write, close, raise. What failed once is left alone, and the signal does
+// what it did before, for its own handler is gone (SA_RESETHAND).
+static void crash(int number) {
+  SnFlight *f = atomic_exchange(&crashing, NULL);
+  if (f) {
+    atomic_store(&f->frozen, true);
+    const uint64_t tail = atomic_load(&f->tail), head = atomic_load(&f->head);
+    const size_t begin = (size_t)(tail % f->def.bytes), size = (size_t)(head - tail);
+    const size_t first = size < f->def.bytes - begin ? size : f->def.bytes - begin;
+    const int fd = open(f->crash, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+      write_all(fd, f->begin.bytes, f->begin.size);
+      write_all(fd, f->ring + begin, first);
+      write_all(fd, f->ring, size - first);
+      write_all(fd, f->end.bytes, f->end.size);
+      close(fd);
+    }
+  }
+  raise(number);
+}
+
+static void watch_crashes(SnFlight *f, bool watch) {
+  struct sigaction action = {.sa_flags = (int)SA_RESETHAND};
+  action.sa_handler = watch ? crash : SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  atomic_store(&crashing, watch ? f : NULL);
+  for (int i = 0; i < CRASHES; i++) sigaction(crashes[i], &action, NULL);
+}
+
+// ---- begin and end ----
+
+static SnMcapPart read_schema(const char *file, SnError *err) {
+  SnMcapPart out = {0};
+  char *bytes = malloc(1 << 20);
+  FILE *in = bytes ? fopen(file, "rb") : NULL;
+  const size_t size = in ? fread(bytes, 1, 1 << 20, in) : 0;
+  if (size > 0)
+    out = sn_mcap_begin(bytes, size);
+  else
+    sn_fail(err, SN_ERR_IO, "flight_folder: the schema %s cannot be read", file);
+  if (size > 0 && !out.bytes) sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (in) fclose(in);
+  free(bytes);
+  return out;
+}
+
+// The folder is this user's alone: what is in it may move a robot.
+static SnCode prepare_folder(const SnFlight *f, SnError *err) {
+  struct stat st;
+  if (mkdir(f->folder, 0700) != 0 && errno != EEXIST)
+    return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
+  if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, W_OK | X_OK) != 0)
+    return sn_fail(err, SN_ERR_IO, "flight_folder: %s is no folder that can be written", f->folder);
+  if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022)) return SN_OK;
+  return sn_fail(err, SN_ERR_STATE, "flight_folder: %s can be written by other users (owner %lu, mode %03o)", f->folder,
+                 (unsigned long)st.st_uid, (unsigned)(st.st_mode & 0777));
+}
+
+SnCode sn_flight_open(const SnFlightDef *def, SnFlight **flight, SnError *err) {
+  *flight = NULL;
+  if (!*def->folder) return SN_OK;
+  SnFlight *f = calloc(1, sizeof *f);
+  if (!f) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  f->def = *def;
+  SnCode code = SN_OK;
+  if ((size_t)snprintf(f->folder, sizeof f->folder, "%s", def->folder) >= sizeof f->folder)
+    code = sn_fail(err, SN_ERR_ARGUMENT, "flight_folder: the path is too long");
+  if (code == SN_OK) code = prepare_folder(f, err);
+  if (code == SN_OK) {
+    f->begin = read_schema(def->schema, err);
+    f->end = sn_mcap_end();
+    if (!f->begin.bytes || !f->end.bytes) code = err->code;
+  }
+  if (code == SN_OK) {
+    // All of it is there from now on, so that a crash, or a machine short of memory, finds it.
+    f->ring = mmap(NULL, def->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (f->ring == MAP_FAILED) {
+      f->ring = NULL;
+      code = sn_fail(err, SN_ERR_MEMORY, "flight_megabytes: %zu bytes cannot be had", def->bytes);
+    }
+  }
+  if (code != SN_OK) {
+    sn_flight_close(f);
+    return code;
+  }
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  f->real = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - sn_clock_now();
+  make_path(f, "crash", f->crash);
+  watch_crashes(f, true);
+  *flight = f;
+  return SN_OK;
+}
+
+void sn_flight_close(SnFlight *f) {
+  if (!f) return;
+  if (f->ring) watch_crashes(f, false);
+  join(f);
+  if (f->ring) munmap(f->ring, f->def.bytes);
+  free(f->begin.bytes);
+  free(f->end.bytes);
+  free(f);
+}
+
+SnFlightCounts sn_flight_counts(const SnFlight *f) {
+  return (SnFlightCounts){.bytes = f->head - f->tail,
+                          .messages = f->messages,
+                          .forgotten = f->forgotten,
+                          .files = f->files,
+                          .failures = f->failures};
+}
