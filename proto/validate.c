@@ -192,6 +192,13 @@ static bool is_required(const char *message, const char *field) {
   return false;
 }
 
+bool sn_validate_bounds(const char *message, const char *field, SnFieldBounds *bounds) {
+  const Rule *r = find_rule(message, field);
+  *bounds = (SnFieldBounds){.required = is_required(message, field)};
+  if (r) *bounds = (SnFieldBounds){r->min, r->max, r->count, bounds->required};
+  return r || bounds->required;
+}
+
 // Length of the UTF-8 sequence that starts at s, or 0: overlong forms, surrogates and control characters are refused.
 static int utf8_length(const unsigned char *s) {
   if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;

@@ -39,6 +39,17 @@ uint64_t sn_request_id(const void *bytes, size_t size);
 // Returns the bytes of an arena that holds every valid message of at most `message_bytes`.
 size_t sn_wire_arena_budget(size_t message_bytes);
 
+// Says what the table knows of a field.
+typedef struct SnFieldBounds {
+  double min, max;  // bounds of a number, or of the bytes of a text
+  size_t count;     // most entries of an array
+  bool required;    // a sub-message without which its message means nothing
+} SnFieldBounds;
+
+// Reads what the table knows of a field of a message, by their names in the schema. Returns false where it has no row
+// and is not required. It is for tests, which make requests that pass.
+bool sn_validate_bounds(const char *message, const char *field, SnFieldBounds *bounds);
+
 // Checks that every field that a request can carry has a row in the table. Returns 0, or -1 and err, which names one
 // that has none. It is for the tests: a field added to the schema without bounds must not pass.
 int sn_validate_table(SnWireError *err);

@@ -142,7 +142,7 @@ static void limit_resources(const Settings *s) {
   setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = seconds, .rlim_max = seconds + 1});
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
   alarm((unsigned)s->seconds);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these reserve terabytes
+#ifndef SN_SANITIZED  // sanitizers reserve terabytes
   const rlim_t bytes = (rlim_t)s->megabytes << 20;
   setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
 #endif

@@ -1,14 +1,14 @@
 // Fuzz target: the reader of flat models through libsinew's public call. Magic, size and checksum in the header are
 // made right, so that an engine reaches what lies behind them; a model that is accepted must be safe to ask, to edit,
 // to save and to step.
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "clients/libsinew/model_private.h"
 #include "physics/model/model_file.h"
 #include "physics/world/world.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
+#include "tests/support/oracle.h"
+#include "tests/support/small_models.h"
 
 static volatile double sum;  // of all that is read: keeps a compiler from leaving the reading out
 
@@ -67,11 +67,11 @@ static SinewModel *edit(SinewModel *model) {
   return edited;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
   static const char magic[8] = {'S', 'I', 'N', 'E', 'W', 'M', 'D', 'L'};  // other bytes go to sinew-import
-  if (size < sizeof magic) return 0;
+  if (size < sizeof magic) return;
   char *image = malloc(size);
-  if (!image) return 0;
+  if (!image) return;
   memcpy(image, data, size);
   memcpy(image, magic, sizeof magic);
   sn_model_seal(image, size);
@@ -84,5 +84,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   sinew_model_free(model);
   free(image);
-  return 0;
+}
+
+size_t fuzz_seed(int i, uint8_t *bytes) {
+  const char *const more[] = {sn_slipping_model(), sn_branching_model(), sn_terrain_model()};
+  if (i >= SN_SMALL_MODELS + 3) return 0;
+  SnOracle o;
+  size_t size = 0;
+  sn_oracle_load_string(&o, i < SN_SMALL_MODELS ? sn_small_model(i) : more[i - SN_SMALL_MODELS]);
+  void *image = sn_model_write(o.m, &size, NULL);
+  if (!image || size > FUZZ_SEED_BYTES) fuzz_fail("the image of small model %d has %zu bytes", i, size);
+  memcpy(bytes, image, size);
+  free(image);
+  sn_oracle_free(&o);
+  return size;
 }

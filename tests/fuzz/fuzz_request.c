@@ -1,11 +1,11 @@
 // Fuzz target: one frame from a client, from its bytes to the queue of the thread that would carry it out. The daemon
 // is put together without threads and sockets; one session is open, so that checks against a model are reached too.
-#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/requests/requests.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/message_maker.h"
 
 enum { SESSION = 123456789, MESSAGE_BYTES = 1 << 20 };
 
@@ -51,14 +51,14 @@ static void drain(SnDaemon *d, SnSession *session) {
   }
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+void fuzz_one(const uint8_t *data, size_t size) {
   static SnDaemon *d;
   static SnSession session;
   static SnTask task = {.name = "fuzz"};
   static SnRoute route = {.size = 5};
   if (!d) d = make_daemon();
   SnPeer *peer = route.peer = &d->access.local;
-  if (size > MESSAGE_BYTES) return 0;
+  if (size > MESSAGE_BYTES) return;
   if (!sn_sessions_find(&d->sessions, SESSION) && sn_sessions_reserve(&d->sessions, &route, 1, NULL) == SN_OK) {
     make_session(&session, &task);
     session.owner = peer;
@@ -66,5 +66,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   }
   sn_handle_frame(d, &route, data, size);
   drain(d, &session);
-  return 0;
+}
+
+static const char *text_of(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte) {
+  static const char *const text[] = {"arm_reach", "adam", "cubic", "64x1"};
+  (void)message;
+  (void)field;
+  return text[byte % (sizeof text / sizeof *text)];
+}
+
+// Sizes of the session that is open.
+static unsigned length_of(const char *field, unsigned byte) {
+  static const unsigned other[] = {12, 1, 0};
+  const unsigned usual = !strcmp(field, "act") ? 6 : !strcmp(field, "mocap") ? 7 : !strcmp(field, "ctrl") ? 6 : 2;
+  return byte < 128 ? usual : other[byte % 3];
+}
+
+// A request of every kind, in several variants.
+size_t fuzz_seed(int i, uint8_t *bytes) {
+  enum { VARIANTS = 4, LENGTH = 64 };
+  static const uint64_t id[] = {SESSION};
+  const FuzzHints hints = {text_of, length_of, id, 1, i % 2 == 0};
+  const ProtobufCMessageDescriptor *d = &sinew__v1__request__descriptor;
+  const unsigned kind = (unsigned)i / VARIANTS + 1;  // the first field is the id
+  uint8_t chosen[LENGTH] = {0};
+  if (kind >= d->n_fields) return 0;
+  for (size_t k = 0; i % VARIANTS > 1 && k < LENGTH; ++k) chosen[k] = (uint8_t)((unsigned)i * 37 + k * k * 11);
+  return fuzz_message(&(FuzzBytes){chosen, chosen + LENGTH}, &hints, d, d->fields[kind].id, 1, bytes, FUZZ_SEED_BYTES);
 }

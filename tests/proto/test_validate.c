@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -269,51 +268,6 @@ static void test_damaged_messages(void **state) {
   }
 }
 
-static void write_input(const char *name, int number, const unsigned char *bytes, size_t n) {
-  char path[128];
-  snprintf(path, sizeof path, "corpus/request/%s%d", name, number);
-  FILE *f = fopen(path, "wb");
-  assert_non_null(f);
-  assert_int_equal(fwrite(bytes, 1, n, f), n);
-  fclose(f);
-}
-
-// One request of every kind as the corpus of fuzz/request, each also cut short and damaged. Numbers are 1, so that
-// most fields are within their bounds, and the session is the one that the target has open.
-static void test_corpus(void **state) {
-  (void)state;
-  unsigned char bytes[4096];
-  uint64_t s = SEED;
-  mkdir("corpus", 0755);
-  mkdir("corpus/request", 0755);
-  const ProtobufCMessageDescriptor *d = &sinew__v1__request__descriptor;
-  for (unsigned i = 0; i < d->n_fields; i++) {
-    const ProtobufCFieldDescriptor *f = &d->fields[i];
-    if (f->type != PROTOBUF_C_TYPE_MESSAGE) continue;
-    // On the wire: id, then the body with a length, in which field 1 is the session or a name.
-    static const unsigned char session[] = {0x08, 0x95, 0x9a, 0xef, 0x3a}, name[] = {0x0a, 0x03, 'a', 'r', 'm'};
-    const ProtobufCMessageDescriptor *body = f->descriptor;
-    const bool empty = body->n_fields == 0;
-    const bool named = !empty && body->fields[0].type == PROTOBUF_C_TYPE_STRING;
-    size_t n = 0;
-    bytes[n++] = 0x08, bytes[n++] = 0x01;
-    const unsigned key = f->id << 3 | 2;
-    if (key >= 0x80)
-      bytes[n++] = (unsigned char)(key | 0x80), bytes[n++] = (unsigned char)(key >> 7);
-    else
-      bytes[n++] = (unsigned char)key;
-    bytes[n++] = empty ? 0 : 5;
-    if (!empty) memcpy(bytes + n, named ? name : session, 5), n += 5;
-    write_input(f->name, 0, bytes, n);
-    write_input(f->name, 1, bytes, n / 2);
-  }
-  for (int i = 0; i < 40; i++) {
-    size_t n = pack_plan(bytes, 2, 0, 0.5);
-    for (int k = 0; k < i % 4; k++) bytes[next_random(&s) % n] ^= (unsigned char)(1u << next_random(&s) % 8);
-    write_input("plan_damaged", i, bytes, n);
-  }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_field_has_bounds),
@@ -328,8 +282,6 @@ int main(void) {
       cmocka_unit_test(test_amplification_is_bounded),
       cmocka_unit_test(test_largest_message_fits),
       cmocka_unit_test(test_damaged_messages),
-      cmocka_unit_test(test_corpus),
-      cmocka_unit_test(test_corpus),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,12 +1,10 @@
 // Flat images: what goes in comes out; and images that were damaged on purpose, checksum and all, are refused or can be
-// stepped without touching memory that is not theirs (run it in the asan preset). Writes its seeds to a folder, for the
-// replay of the fuzz driver.
+// stepped without touching memory that is not theirs (run it in the asan preset). tests/fuzz goes on from there.
 #include "physics/model/model_file.h"
 #include "physics/step/step.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/support/untrusted_model.h"
@@ -245,29 +243,12 @@ static void damaged_images_are_refused_or_harmless(void **state) {
   }
 }
 
-static void seeds_for_the_fuzz_driver(void **state) {
-  (void)state;
-  mkdir("corpus", 0755);
-  mkdir("corpus/model_image", 0755);
-  for (int i = 0; i < MODELS; ++i) {
-    char path[100];
-    size_t size = 0;
-    unsigned char *image = model_image(i, &size);
-    snprintf(path, sizeof path, "corpus/model_image/small%d", i);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(image, 1, size, f), size);
-    fclose(f);
-    free(image);
-  }
-}
-
 int main(int argc, char **argv) {
   if (argc > 1) mutations = atoi(argv[1]);
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_image_holds_the_model),  cmocka_unit_test(files_are_written_whole),
       cmocka_unit_test(damage_is_named),           cmocka_unit_test(damaged_images_are_refused_or_harmless),
-      cmocka_unit_test(seeds_for_the_fuzz_driver), cmocka_unit_test(height_fields_are_checked),
+      cmocka_unit_test(height_fields_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

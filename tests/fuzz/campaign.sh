@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the fuzz targets under libFuzzer (preset `fuzz`: clang, address and undefined-behaviour sanitizers), one after the
+# other on one core, and says how far each has come.
+#
+#   tests/fuzz/campaign.sh [OPTION...] [TARGET...]     all targets, or those named
+#     --seconds N      time for each (60)
+#     --runs N         executions for each, in place of a time
+#     --corpus FOLDER  what was found before and goes on from there; counts of all campaigns (build/fuzz-corpus)
+#     --json FILE      the table as JSON, too
+#     --report         only the table of what has been run so far
+#     --build FOLDER   the build (build/fuzz), made where it is not there
+#
+# FOLDER/TARGET/inputs is the corpus, FOLDER/TARGET/found has inputs that crash, leak, or take longer than 100 ms of
+# processor time (slow-*): `build/fuzz/bin/fuzz_TARGET --only FILE` runs one. Exit status: 0, 1 when there is something in
+# `found`, 2 for wrong use.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+TARGETS="config keys model_image reply request sequence task zap"
+seconds=60 runs=0 corpus=build/fuzz-corpus json="" only_report="" build=build/fuzz
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --seconds) seconds=$2; shift 2 ;;
+    --runs) runs=$2; shift 2 ;;
+    --corpus) corpus=$2; shift 2 ;;
+    --json) json=$2; shift 2 ;;
+    --build) build=$2; shift 2 ;;
+    --report) only_report=1; shift ;;
+    -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) break ;;
+  esac
+done
+wanted=${*:-$TARGETS}
+for target in $wanted; do
+  [[ " $TARGETS " = *" $target "* ]] || { echo "campaign: no target '$target'; there are: $TARGETS" >&2; exit 2; }
+done
+mkdir -p "$corpus"
+corpus=$(realpath "$corpus")
+
+# Threads of a sinewd run on when a leak is looked for: of that target it is looked for at the end alone.
+options_of() {
+  case "$1" in
+    sequence) echo "-detect_leaks=0 -max_len=600 -timeout=100" ;;
+    model_image) echo "-max_len=65536" ;;
+    *) echo "-max_len=4096" ;;
+  esac
+}
+
+last_of() { sed -n "$1" "$2" | tail -1; }
+
+# run_target NAME: one run of libFuzzer, after which a line of `runs.tsv` says: executions, seconds, edges, inputs.
+run_target() {
+  local name=$1 home=$corpus/$1 log=$corpus/$1/log bound=(-max_total_time="$seconds") began status=0
+  mkdir -p "$home/inputs" "$home/found"
+  "$build/bin/fuzz_$name" --write "$home/seeds" >/dev/null
+  [ "$runs" = 0 ] || bound=(-runs="$runs")
+  began=$(date +%s.%N)
+  # shellcheck disable=SC2046  # the options are split on purpose
+  FUZZ_SLOW=$home/found ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=16 \
+    nice -n 15 "$build/bin/fuzz_${name}_engine" "${bound[@]}" $(options_of "$name") -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="$home/found/" "$home/inputs" "$home/seeds" >"$log" 2>&1 || status=$?
+  [ "$status" = 0 ] || echo "campaign: $name ended with status $status: $log" >&2
+  printf '%s\t%s\t%s\n' "$(last_of 's/^stat::number_of_executed_units: *//p' "$log")" \
+    "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" \
+    "$(last_of 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log")" >>"$home/runs.tsv"
+}
+
+if [ -z "$only_report" ]; then
+  if [ ! -e "$build/build.ninja" ]; then cmake --preset fuzz >/dev/null; fi
+  # shellcheck disable=SC2046  # a list of targets
+  cmake --build "$build" --target $(for t in $wanted; do echo "fuzz_$t" "fuzz_${t}_engine"; done) -- --quiet
+  for target in $wanted; do run_target "$target"; done
+fi
+
+python3 - "$corpus" "$json" $wanted <<'EOF'
+import collections
+import json
+import pathlib
+import sys
+
+corpus, out, *targets = sys.argv[1:]
+rows, bad = [], 0
+for target in targets:
+    home = pathlib.Path(corpus) / target
+    if not (home / "runs.tsv").exists():
+        continue
+    runs = [line.split("\t") for line in (home / "runs.tsv").read_text().splitlines()]
+    executions, seconds = sum(int(r[0] or 0) for r in runs), sum(float(r[1]) for r in runs)
+    found = collections.Counter(path.name.split("-")[0] for path in (home / "found").iterdir())
+    bad += sum(found.values())
+    rows.append({
+        "target": target, "executions": executions, "seconds": round(seconds, 1),
+        "executions_per_second": round(executions / seconds) if seconds else 0,
+        "edges": max(int(r[2] or 0) for r in runs), "inputs": sum(1 for _ in (home / "inputs").iterdir()),
+        "crashes": found["crash"] + found["oom"] + found["timeout"], "leaks": found["leak"], "slow": found["slow"],
+    })
+if out:
+    pathlib.Path(out).write_text(json.dumps(rows, indent=1) + "\n")
+names = list(rows[0]) if rows else []
+table = [names, *([f"{row[name]:,}" if isinstance(row[name], int) else str(row[name]) for name in names] for row in rows)]
+for line in table:
+    print("  ".join(cell.rjust(max(len(r[k]) for r in table)) if k else cell.ljust(12) for k, cell in enumerate(line)))
+sys.exit(1 if bad else 0)
+EOF

@@ -1,0 +1,32 @@
+// A fuzz target, fuzz_NAME.c, has fuzz_one and fuzz_seed. replay.c runs it without a fuzz engine, engine.c under
+// libFuzzer.
+#ifndef SINEW_TESTS_FUZZ_FUZZ_H_
+#define SINEW_TESTS_FUZZ_FUZZ_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FUZZ_SEED_BYTES = 1 << 16 };
+
+// Runs the target on one input. It aborts when something is wrong that no sanitizer sees.
+void fuzz_one(const uint8_t *data, size_t size);
+
+// Writes seed i, 0 <= i, into bytes[FUZZ_SEED_BYTES], and returns its size; 0: there is no such seed, and none after
+// it.
+size_t fuzz_seed(int i, uint8_t *bytes);
+
+// Says on standard error what is wrong, and aborts.
+_Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+// Makes a file of these bytes, mode 0600, in memory, and returns its path. The next call makes another one in its
+// place.
+const char *fuzz_file(const void *bytes, size_t size);
+
+// Copies a file into bytes[FUZZ_SEED_BYTES], cut where it is too long, and returns its size; aborts when it is not
+// there.
+size_t fuzz_read(const char *path, uint8_t *bytes);
+
+// Copies a text as fuzz_seed does its seed.
+size_t fuzz_text(const char *text, uint8_t *bytes);
+
+#endif

@@ -1,0 +1,281 @@
+// Fuzz target: requests in a row, at a sinewd in this process that lacks its sockets alone. Every input is a row of
+// requests that the schema allows (message_maker.h), most of them at sessions that are open. What must hold: each
+// request gets exactly one reply (of continuous mode: at least one begins it, any number follow), every reply and
+// record can be read, and once all sessions are closed none is left.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/requests/requests.h"
+#include "physics/base/clock.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/message_maker.h"
+
+enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255 };
+
+#define PATIENCE 60.0  // [s] until a reply that has not come is taken for lost, on a machine that does other things too
+
+// A request that was sent.
+typedef struct Asked {
+  unsigned kind;
+  int replies;
+} Asked;
+
+static SnDaemon *d;
+static Asked asked[REQUESTS + 64 + 1];  // by id less base
+static unsigned latest;                 // how many this input has asked
+static uint64_t base;                   // id of the latest request of the inputs before
+static uint64_t opened[REQUESTS + 2];   // ids of sessions; the first is none's
+static size_t nopened;
+static Sinew__V1__Snapshot *snapshot;  // the latest that came, or NULL
+static SnRoute route = {.size = 5};
+
+static void start(void) {
+  SnError err = {0};
+  static char folder[] = "/tmp/fuzz-sequence.XXXXXX";
+  d = calloc(1, sizeof *d);
+  if (!d || !mkdtemp(folder)) fuzz_fail("no memory, or no folder");
+  d->log.fd = -1;
+  d->started = sn_clock_now();
+  SnConfig *c = &d->config;
+  sn_config_default(c);
+  strcpy(c->backend, "cpu");
+  strcpy(c->importer, SN_TEST_BINARY_DIR "/sinew-import");
+  strcpy(c->cache, folder);
+  strcpy(c->models.item[0], SN_TEST_SOURCE_DIR "/fuzz/live");
+  strcpy(c->tasks.item[0], SN_TEST_SOURCE_DIR "/fuzz/live");
+  c->models.n = c->tasks.n = c->threads = c->loaders = 1;
+  c->sessions = c->client_sessions = SESSIONS;
+  c->message_bytes = MESSAGE_BYTES;
+  c->horizon = c->candidates = 64;
+  c->queue = 16;
+  sn_metrics_init(&d->metrics);
+  sn_budget_init(&d->budget, 16 << 20, 48 << 20);
+  const SnSchedulerDef def = {c, &d->log, &d->outbox, &d->records, &d->models, &d->metrics};
+  if (sn_access_init(&d->access, "", &err) != SN_OK || !sn_outbox_init(&d->outbox) ||
+      !sn_records_init(&d->records, &d->outbox) || !sn_sessions_init(&d->sessions, c->sessions) ||
+      !sn_wire_arena_init(&d->arena, sn_wire_arena_budget(MESSAGE_BYTES)) ||
+      sn_models_init(&d->models, c, &err) != SN_OK || sn_scheduler_start(&d->scheduler, &def, &err) != SN_OK ||
+      sn_loader_start(d, &err) != SN_OK)
+    fuzz_fail("sinewd does not start: %s", err.text);
+  sn_records_subscribe(&d->records, "\1", 1);
+}
+
+static void stop(void) {
+  char clean[600];
+  snprintf(clean, sizeof clean, "rm -rf %s", d->config.cache);
+  sn_loader_stop(d);
+  sn_scheduler_stop(&d->scheduler);
+  sn_models_free(&d->models);
+  sn_wire_arena_free(&d->arena);
+  sn_sessions_free(&d->sessions);
+  sn_records_free(&d->records);
+  sn_outbox_free(&d->outbox);
+  sn_metrics_free(&d->metrics);
+  sn_budget_free(&d->budget);
+  sn_access_free(&d->access);
+  if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
+  free(d);
+  if (system(clean) != 0) abort();
+}
+
+static bool streams(unsigned kind) {
+  return kind == SINEW__V1__REQUEST__BODY_STREAM || kind == SINEW__V1__REQUEST__BODY_STREAM_STATE;
+}
+
+static void take_reply(const SnReply *p) {
+  Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
+  if (!reply || reply->id != p->route.id || reply->id == 0 || reply->id > base + latest)
+    fuzz_fail("a reply that is none");
+  Asked *a = &asked[reply->id > base ? reply->id - base : 0];  // of earlier inputs only ends of streams may come
+  if (a->replies++ > 0 && !streams(a->kind))
+    fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_OPEN && nopened < REQUESTS + 2)
+    opened[nopened++] = reply->open->session;
+  if (reply->body_case == SINEW__V1__REPLY__BODY_SNAPSHOT) {
+    if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
+    snapshot = reply->snapshot;
+    reply->snapshot = NULL;
+  }
+  sinew__v1__reply__free_unpacked(reply, NULL);
+}
+
+static void take_replies(void) {
+  for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
+    next = p->next;
+    take_reply(p);
+    free(p);
+  }
+  for (SnRecordMessage *p = sn_records_pop_all(&d->records), *next; p; p = next) {
+    next = p->next;
+    Sinew__V1__Record *record = sinew__v1__record__unpack(NULL, p->size, p->bytes);
+    if (!record) fuzz_fail("a record that is none");
+    sinew__v1__record__free_unpacked(record, NULL);
+    free(p);
+  }
+}
+
+// Waits for the reply to a request, or to all of them (id 0).
+static void await(unsigned id) {
+  const double until = sn_clock_now() + PATIENCE;
+  for (unsigned first = id ? id : 1; first <= (id ? id : latest);) {
+    take_replies();
+    // A state of the stream has an answer when it is refused, a plan has the number of the stream's request.
+    if (asked[first].replies > 0 || asked[first].kind == SINEW__V1__REQUEST__BODY_STREAM_STATE) {
+      ++first;
+      continue;
+    }
+    if (sn_clock_now() > until) fuzz_fail("request %u of kind %u has no reply", first, asked[first].kind);
+    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+  }
+}
+
+// Names that there are: of the task, its model, its terms, choices of a setting; or any of some.
+static const char *text_of(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte) {
+  static const char *const other[] = {"small", "small.xml", "reach", "adam", "8x1", "4x1,2x2", "no_such", "double"};
+  static const char *const term[] = {"reach", "pose", "effort"};
+  static char choice[64];
+  if (byte % 16 == 15) return other[byte / 16 % (sizeof other / sizeof *other)];
+  if (!strcmp(field, "task")) return "small";
+  if (!strcmp(field, "model")) return "small.xml";
+  if (!strcmp(message->short_name, "TermSettings")) return term[byte % 3];
+  const int i = sn_settings_find(field);
+  if (i >= 0 && sn_settings_info(i)->choices && !strcmp(message->short_name, "PlannerSettings"))
+    for (int value = (int)byte % 8; value >= 0; --value)
+      if (*sn_settings_choice_name(i, value, choice, sizeof choice)) return choice;
+  return other[byte % (sizeof other / sizeof *other)];
+}
+
+// Sizes of the model, or any of some. A plan of few rows and one of many.
+static unsigned length_of(const char *field, unsigned byte) {
+  enum { NQ = 5, NV = 4, NA = 1, NU = 2, POSE = 7, HORIZON = 8 };
+  static const unsigned other[] = {0, 1, 3, 16, 128, 4000};
+  if (byte >= 128) return other[byte % (sizeof other / sizeof *other)];
+  if (!strcmp(field, "qpos")) return NQ;
+  if (!strcmp(field, "qvel")) return NV;
+  if (!strcmp(field, "act")) return NA;
+  if (!strcmp(field, "mocap")) return byte % 2 ? POSE : 0;
+  if (!strcmp(field, "target")) return byte % 4;
+  if (!strcmp(field, "time")) return byte % HORIZON;
+  return NU * (byte % 4 ? HORIZON : byte % HORIZON);
+}
+
+static void handle(unsigned kind, const uint8_t *frame, size_t size) {
+  asked[++latest] = (Asked){.kind = kind};
+  route.arrived = sn_clock_now();
+  sn_handle_frame(d, &route, frame, size);
+  take_replies();
+}
+
+static void send(unsigned kind, FuzzBytes *input) {
+  static uint8_t frame[MESSAGE_BYTES];
+  const FuzzHints hints = {text_of, length_of, opened, nopened, true};
+  const size_t size =
+      fuzz_message(input, &hints, &sinew__v1__request__descriptor, kind, base + latest + 1, frame, sizeof frame);
+  handle(kind, frame, size);
+}
+
+// Begins a session again from the latest snapshot, with some of its bytes changed.
+static void restore(FuzzBytes *input) {
+  static uint8_t frame[MESSAGE_BYTES];
+  const unsigned changes = fuzz_byte(input) % 4;
+  Sinew__V1__ResetRequest reset = SINEW__V1__RESET_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  reset.session = opened[nopened - 1];
+  reset.snapshot = snapshot;
+  request.body_case = SINEW__V1__REQUEST__BODY_RESET;
+  request.reset = &reset;
+  request.id = base + latest + 1;
+  const size_t size = sinew__v1__request__get_packed_size(&request);
+  if (!snapshot || size > sizeof frame) return;
+  sinew__v1__request__pack(&request, frame);
+  for (unsigned k = 0; k < changes; ++k) {
+    const size_t at = fuzz_byte(input) << 8;
+    frame[4 + (at | fuzz_byte(input)) % (size - 4)] ^= (uint8_t)fuzz_byte(input);
+  }
+  handle(SINEW__V1__REQUEST__BODY_RESET, frame, size);
+}
+
+// Closes what is open, until nothing is.
+static void close_all(void) {
+  const double until = sn_clock_now() + PATIENCE;
+  for (;;) {
+    take_replies();
+    bool opening = false;
+    for (unsigned i = 1; i <= latest; ++i)
+      opening = opening || (asked[i].kind == SINEW__V1__REQUEST__BODY_OPEN && asked[i].replies == 0);
+    SnSession *session = sn_sessions_at(&d->sessions, 0);
+    if (!session && !opening) break;
+    if (session) {
+      const uint64_t id = session->id;
+      opened[0] = id;
+      nopened = 1;
+      send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
+    } else {
+      nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    }
+    if (sn_clock_now() > until) fuzz_fail("a session stays");
+  }
+  await(0);
+}
+
+// The kind of the next request. An input begins with a session, and most of what follows is for one.
+static unsigned next_kind(FuzzBytes *input, bool *wait) {
+  const ProtobufCMessageDescriptor *r = &sinew__v1__request__descriptor;
+  const unsigned c = fuzz_byte(input), kinds = r->n_fields - 1;
+  *wait = c / kinds % 2;
+  return r->fields[1 + c % kinds].id;
+}
+
+void fuzz_one(const uint8_t *data, size_t size) {
+  FuzzBytes input = {data, data + size};
+  if (!d) {
+    start();
+    atexit(stop);
+  }
+  route.peer = &d->access.local;
+  base += latest;
+  latest = 0;
+  asked[0].kind = SINEW__V1__REQUEST__BODY_STREAM;
+  nopened = 1;
+  opened[0] = 1;
+  send(SINEW__V1__REQUEST__BODY_OPEN, &input);
+  await(1);
+  if (nopened > 1) opened[0] = opened[1];
+  while (input.at < input.end && latest < REQUESTS) {
+    bool wait;
+    if (*input.at == RESTORE) {
+      fuzz_byte(&input);
+      restore(&input);
+      continue;
+    }
+    const unsigned kind = next_kind(&input, &wait);
+    send(kind, &input);
+    if (wait || kind == SINEW__V1__REQUEST__BODY_OPEN) await(latest);
+  }
+  close_all();
+}
+
+// Rows in which each kind of request is the second, and rows by chance.
+size_t fuzz_seed(int i, uint8_t *bytes) {
+  enum { CHANCE = 12, LENGTH = 160 };
+  const int kinds = (int)sinew__v1__request__descriptor.n_fields - 1;
+  if (i >= 2 * kinds + CHANCE) return 0;
+  memset(bytes, 0, LENGTH);
+  if (i < 2 * kinds) {  // of what follows the opening all is usual
+    for (int k = 3; k < LENGTH; k += 13) bytes[k] = (uint8_t)(i + (k % 26 ? kinds : 0));
+    return i < kinds ? 40 : LENGTH;
+  }
+  if (i == 2 * kinds) {
+    memcpy(bytes + 3, "\x1d\0\0\x28\0\0\xff\1\1\2\3\xff\3\0\x90\x10\0\xa0\x40", 19);
+    return 22;
+  }
+  uint64_t x = 88172645463325252ull + (uint64_t)i;
+  for (size_t k = 4; k < LENGTH; ++k) {
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    bytes[k] = (uint8_t)(x % 3 ? x >> 20 & 0x3f : x >> 20);
+  }
+  return LENGTH;
+}
