@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import struct
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from sinew.errors import FormatError
 
@@ -13,6 +14,37 @@ __all__ = ["CUT", "contents_at", "pieces"]
 
 CUT = object()
 """What is found where a file that was cut off ends."""
+
+
+class _Within:
+    """A file that is asked for no more than it has: Python reserves what a length in a damaged one says."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._size = os.fstat(file.fileno()).st_size
+
+    def read(self, size: int = -1) -> bytes:
+        left = max(self._size - self._file.tell(), 0)
+        return self._file.read(min(size, left) if size >= 0 else left)
+
+
+def _within(file: BinaryIO) -> BinaryIO:
+    return cast("BinaryIO", _Within(file))
+
+
+def _records(file: BinaryIO) -> Iterator[Any]:
+    """Go through the records of a file from where it is; chunks are whole."""
+    from mcap.stream_reader import StreamReader
+
+    return StreamReader(_within(file), skip_magic=True, emit_chunks=True).records
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    """Return what the packages that read such files raise where one is damaged."""
+    import zstandard
+    from mcap.exceptions import McapError
+
+    return McapError, zstandard.ZstdError, struct.error, ValueError, RuntimeError, OverflowError, MemoryError
 
 
 def pieces(file: BinaryIO, path: str) -> Iterator[tuple[int, Any]]:
@@ -30,21 +62,21 @@ def pieces(file: BinaryIO, path: str) -> Iterator[tuple[int, Any]]:
         It is no such file, or is damaged before its end.
     """
     from mcap.data_stream import ReadDataStream
-    from mcap.exceptions import McapError
     from mcap.records import Chunk, Footer
-    from mcap.stream_reader import StreamReader, read_magic
+    from mcap.stream_reader import read_magic
 
+    faults = _faults()
     try:
         read_magic(ReadDataStream(file))
-    except (McapError, struct.error):
+    except faults:
         raise FormatError(f"{path} is no recording: it does not begin as MCAP files do") from None
-    found, at, piece = StreamReader(file, skip_magic=True, emit_chunks=True).records, file.tell(), None
+    found, at, piece = _records(file), file.tell(), None
     while not isinstance(piece, Footer):
         try:
             piece = next(found)
         except StopIteration:
             return
-        except (McapError, struct.error, ValueError) as error:
+        except faults as error:
             if file.read(1):  # it is not the end of the file that stopped it
                 raise _damaged(path, at, error) from None
             yield from ((at, message) for message in _contents_of_rest(file, at))
@@ -59,43 +91,39 @@ def pieces(file: BinaryIO, path: str) -> Iterator[tuple[int, Any]]:
 
 def contents_at(file: BinaryIO, at: int, path: str) -> list[Any]:
     """Return what is in the chunk that begins at a place of the file, also where its end is missing."""
-    from mcap.exceptions import McapError
-    from mcap.stream_reader import StreamReader
-
     file.seek(at)
     try:
-        return _contents(next(iter(StreamReader(file, skip_magic=True, emit_chunks=True).records)), at, path)
-    except (McapError, struct.error):
+        chunk = next(_records(file))
+    except _faults():
         return list(_contents_of_rest(file, at))
+    return _contents(chunk, at, path)
 
 
 def _contents(chunk: Any, at: int, path: str) -> list[Any]:
-    from mcap.exceptions import McapError
     from mcap.stream_reader import breakup_chunk
 
     try:
         return breakup_chunk(chunk, validate_crc=True)
-    except (McapError, struct.error, ValueError, RuntimeError) as error:
+    except _faults() as error:
         raise _damaged(path, at, error) from None
 
 
 def _contents_of_rest(file: BinaryIO, at: int) -> Iterator[Any]:
     """Give what can be read of a chunk whose end is missing."""
     from mcap.data_stream import ReadDataStream
-    from mcap.exceptions import McapError
     from mcap.opcode import Opcode
     from mcap.records import Chunk
     from mcap.stream_reader import StreamReader
 
     file.seek(at)
-    stream = ReadDataStream(file)
+    stream = ReadDataStream(_within(file))
     try:
         kind, _ = stream.read1(), stream.read8()
         if kind != Opcode.CHUNK:
             return
         chunk = Chunk.read(stream)
         yield from StreamReader(io.BytesIO(_unpacked(chunk)), skip_magic=True).records
-    except (McapError, struct.error, ValueError):
+    except _faults():
         return
 
 
