@@ -119,6 +119,7 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
       return true;
     }
     const char *key = NULL;
+    bool twice = false;
     const SnPlace key_place = place_of(t, event.start_mark);
     if (parent->kind == SN_NODE_MAP) {
       const bool scalar = event.type == YAML_SCALAR_EVENT && event.data.scalar.length < YAML_MAX_TEXT;
@@ -128,7 +129,8 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
         sn_issue(t->issues, key_place, "a key must be a plain name");
         return false;
       }
-      if (sn_yaml_member(parent, key)) sn_issue(t->issues, key_place, "'%s' is given twice", key);
+      twice = sn_yaml_member(parent, key) != NULL;
+      if (twice) sn_issue(t->issues, key_place, "'%s' is given twice", key);
       if (!next_event(t, &event)) return false;
     }
     SnNode *child = read_node(t, &event, depth + 1);
@@ -136,7 +138,7 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
     if (!child) return false;
     child->key = key;
     child->key_place = key_place;
-    append(parent, child, &last);
+    if (!twice) append(parent, child, &last);  // a map has each name once, as its readers expect
   }
 }
 

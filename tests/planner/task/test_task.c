@@ -153,6 +153,9 @@ static void term_mistakes(void **state) {
           "position: a map with one of site, body, geom is wanted");
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: q}}\n",
           "axis: 'q' is unknown, allowed is x, y, z");
+  // what the second one leaves out is not looked for in the first one
+  mistake("options: {solref: [0.02]}\noptions: {timestep: 0.01}\n" TERMS "  - {name: a, residual: {control: all}}\n",
+          "'options' is given twice");
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: [x, x]}}\n", "axis: 'x' stands twice");
   mistake(TERMS "  - {name: a, residual: {position: {site: s}, axis: []}}\n", "axis: one of x, y, z or a list");
   mistake(TERMS "  - {name: a, residual: {orientation: {site: s}, axis: x}}\n",
