@@ -123,6 +123,9 @@ static SnCode start(SnDaemon *d, SnError *err) {
       !sn_sessions_init(&d->sessions, d->config.sessions) ||
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget((size_t)d->config.message_bytes)))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  if (!sn_model_cache_has_sandbox())
+    sn_log_event(&d->log, SN_LOG_WARNING, "no-sandbox: this system has no filters of calls (seccomp): models are %s",
+                 d->config.import_sandbox ? "not compiled" : "compiled under limits alone");
   code = sn_models_init(&d->models, &d->config, err);
   const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->records, &d->models, &d->metrics};
   if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);

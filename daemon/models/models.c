@@ -7,6 +7,8 @@
 #include "daemon/models/repository.h"
 #include "proto/validate.h"
 
+enum { SANDBOX_WANTED, SANDBOX_REQUIRED };  // as config.import_sandbox
+
 SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err) {
   *models = (SnModels){.config = config};
   pthread_mutex_init(&models->mutex, NULL);
@@ -16,6 +18,7 @@ SnCode sn_models_init(SnModels *models, const SnConfig *config, SnError *err) {
   def.importer = config->importer;
   def.seconds = config->import_seconds;
   def.bytes = (size_t)config->import_megabytes << 20;
+  def.sandbox = config->import_sandbox == SANDBOX_REQUIRED;
   models->cache = sn_model_cache_open(&def, err);
   return models->cache ? SN_OK : err->code;
 }

@@ -65,13 +65,12 @@ static FILE *open_noted(const char *symbol, const char *path, const char *mode) 
 FILE *fopen(const char *restrict path, const char *restrict mode) { return open_noted("fopen", path, mode); }
 FILE *fopen64(const char *restrict path, const char *restrict mode) { return open_noted("fopen64", path, mode); }
 
-bool sn_import_files_save(const char *path) {
+bool sn_import_files_save(FILE *to) {
   pthread_mutex_lock(&files.mutex);
   files.on = false;
-  FILE *f = files.failed ? NULL : fopen(path, "w");
-  bool ok = f != NULL;
-  for (int i = 0; ok && i < files.n; ++i) ok = fprintf(f, "%s\n", files.path[i]) > 0;
-  if (f) ok = fclose(f) == 0 && ok;
+  bool ok = !files.failed;
+  for (int i = 0; ok && i < files.n; ++i) ok = fprintf(to, "%s\n", files.path[i]) > 0;
+  ok = fflush(to) == 0 && ok;
   pthread_mutex_unlock(&files.mutex);
   return ok;
 }

@@ -1,6 +1,7 @@
 // sinew-import: MJCF or MuJoCo's compiled models -> flat model, in a process of its own, because MuJoCo's loader can
-// crash, hang, exhaust memory or exit on a bad file. Limits on memory and time hold inside it; sinewd
-// (physics/import/model_cache.c) runs it as a child.
+// crash, hang, exhaust memory or exit on a bad file. sinewd (physics/import/model_cache.c) runs it as a child. MuJoCo
+// runs in a child of this one, under limits on memory and time and in a sandbox (sandbox_private.h). This process opens
+// the files that are written before, names them after, and says in words how the child ended.
 //
 // Exit status: 0 imported, 2 the model uses what is not supported (all of it listed on standard error), 3 it cannot be
 // loaded (or MuJoCo crashed on it), 4 a limit (memory, time, sizes) was reached, 5 the output cannot be written.
@@ -12,21 +13,35 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "physics/import/import_files_private.h"
 #include "physics/import/import_mjcf.h"
+#include "physics/import/sandbox_private.h"
 #include "physics/model/model_file.h"
 
 enum { EXIT_IMPORTED = 0, EXIT_UNSUPPORTED = 2, EXIT_LOAD = 3, EXIT_LIMIT = 4, EXIT_WRITE = 5 };
 
+// A file that is written in the end.
+typedef struct Output {
+  const char *path;  // NULL: not wanted
+  FILE *file;        // in memory
+} Output;
+
 typedef struct Settings {
-  const char *model, *folder, *out, *depends;
+  const char *model, *folder;
+  Output out, depends;
   const char *name;  // of the model, for texts
   int seconds, megabytes;
   bool json;
+  bool required;  // where there is no sandbox nothing is imported
 } Settings;
 
 static Settings settings = {.seconds = 60, .megabytes = 4096};
@@ -36,16 +51,20 @@ static int parse(int key, char *arg, struct argp_state *state) {
   char *end = NULL;
   switch (key) {
     case 'o':
-      s->out = arg;
+      s->out.path = arg;
       return 0;
     case 'f':
       s->folder = arg;
       return 0;
     case 'd':
-      s->depends = arg;
+      s->depends.path = arg;
       return 0;
     case 'j':
       s->json = true;
+      return 0;
+    case 's':
+      s->required = !strcmp(arg, "required");
+      if (!s->required && strcmp(arg, "wanted") != 0) argp_error(state, "--sandbox %s: wanted or required", arg);
       return 0;
     case 't':
       s->seconds = (int)strtol(arg, &end, 10);
@@ -118,26 +137,10 @@ static void on_message(const mjLogMessage *message) {
   _exit(status);
 }
 
-// A signal that the loader caused: says which, with calls that a handler may make, and ends the program.
-static void on_signal(int signal) {
-  static const char crash[] = "MuJoCo crashed on this file\n",
-                    memory[] = "MuJoCo gave up on this file: out of memory, or a check inside it failed\n",
-                    time[] = "importing took longer than allowed\n";
-  const char *text = signal == SIGABRT ? memory : signal == SIGXCPU || signal == SIGALRM ? time : crash;
-  ssize_t n = write(STDERR_FILENO, settings.name, strlen(settings.name));
-  if (n >= 0) n = write(STDERR_FILENO, ": ", 2);
-  if (n >= 0) n = write(STDERR_FILENO, text, strlen(text));
-  _exit(n < 0 || signal == SIGABRT || signal == SIGXCPU || signal == SIGALRM ? EXIT_LIMIT : EXIT_LOAD);
-}
-
-// Limits on memory, processor time and real time; handlers on a stack of their own, for the overflow of the usual one.
+// Limits on memory, processor time and real time. Signals that the loader causes end it: its parent says which.
 static void limit_resources(const Settings *s) {
-  static char stack[65536];
-  sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
-  struct sigaction act = {.sa_flags = SA_ONSTACK};
-  act.sa_handler = on_signal;
   static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU, SIGALRM};
-  for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) sigaction(signals[i], &act, NULL);
+  for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) signal(signals[i], SIG_DFL);
   const rlim_t seconds = (rlim_t)s->seconds;
   setrlimit(RLIMIT_CPU, &(struct rlimit){.rlim_cur = seconds, .rlim_max = seconds + 1});
   setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
@@ -146,7 +149,6 @@ static void limit_resources(const Settings *s) {
   const rlim_t bytes = (rlim_t)s->megabytes << 20;
   setrlimit(RLIMIT_AS, &(struct rlimit){.rlim_cur = bytes, .rlim_max = bytes});
 #endif
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
 // All bytes of a file, or NULL and errno.
@@ -185,11 +187,19 @@ static mjModel *load(const Settings *s, char *text, size_t size) {
   return mj;
 }
 
+static void write_image(const Settings *s, const SnModel *m, SnError *err) {
+  size_t size = 0;
+  void *image = sn_model_write(m, &size, err);
+  if (image && (fwrite(image, 1, size, s->out.file) != size || fflush(s->out.file) != 0))
+    sn_fail(err, SN_ERR_IO, "%s: could not write the image: %s", s->out.path, strerror(errno));
+  free(image);
+}
+
 // Writes what was asked for of a compiled model, says how that went, and returns the exit status.
 static int import_model(const Settings *s, const mjModel *mj) {
   char text[1400];
-  if (s->depends && !sn_import_files_save(s->depends)) {
-    snprintf(text, sizeof text, "%s: could not write the list of files", s->depends);
+  if (s->depends.file && !sn_import_files_save(s->depends.file)) {
+    snprintf(text, sizeof text, "%s: could not write the list of files", s->depends.path);
     return finish(EXIT_WRITE, text, NULL);
   }
   int count = 0;
@@ -204,7 +214,7 @@ static int import_model(const Settings *s, const mjModel *mj) {
   free(unsupported);
   SnError err = {0};
   SnModel *m = sn_import_mjmodel(mj, &err);
-  if (m && s->out) sn_model_save_file(m, s->out, &err);
+  if (m && s->out.file) write_image(s, m, &err);
   const int status = err.code == SN_OK                                       ? EXIT_IMPORTED
                      : err.code == SN_ERR_LIMIT || err.code == SN_ERR_MEMORY ? EXIT_LIMIT
                      : err.code == SN_ERR_IO                                 ? EXIT_WRITE
@@ -216,13 +226,119 @@ static int import_model(const Settings *s, const mjModel *mj) {
   return status;
 }
 
+// What the child does. Returns the exit status.
 static int run(const Settings *s) {
   char text[1400];
+  SnError err = {0};
+  mju_setLogHandler(on_message);
+  limit_resources(s);
+  if (sn_sandbox_enter(&err) != SN_OK) {
+    snprintf(text, sizeof text, "%s: no sandbox: %.1000s", s->name, err.text);
+    if (s->required) return finish(EXIT_LIMIT, text, NULL);
+    fprintf(stderr, "warning: %s\n", text);
+  }
   mjModel *mj = load(s, text, sizeof text);
   if (!mj) return finish(strstr(text, "allocate memory") ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
   const int status = import_model(s, mj);
   mj_deleteModel(mj);
   return status;
+}
+
+// ---- the process that is started ----
+
+// Makes a file in memory for the child: on the disk nothing is left when both processes are killed.
+static bool open_output(Output *o) {
+  if (!o->path) return true;
+  const int fd = memfd_create("output", MFD_CLOEXEC);
+  o->file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+  if (!o->file && fd >= 0) close(fd);
+  return o->file != NULL;
+}
+
+static bool copy(FILE *from, int to) {
+  char bytes[65536];
+  size_t n;
+  for (rewind(from); (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
+    for (size_t at = 0; at < n;) {
+      const ssize_t written = write(to, bytes + at, n - at);
+      if (written < 0 && errno != EINTR) return false;
+      at += written > 0 ? (size_t)written : 0;
+    }
+  return !ferror(from);
+}
+
+// Writes a file whole, or leaves what was there; false with errno.
+static bool write_output(const Output *o) {
+  char temporary[4096];
+  struct stat st;
+  errno = EEXIST;
+  if (stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) return false;  // a device would be replaced by the file
+  errno = ENAMETOOLONG;
+  if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", o->path) >= (int)sizeof temporary) return false;
+  const int fd = mkostemp(temporary, O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool copied = copy(o->file, fd) && fchmod(fd, 0644) == 0;
+  const bool done = close(fd) == 0 && copied && rename(temporary, o->path) == 0;
+  const int why = errno;
+  if (!done) unlink(temporary);
+  errno = why;
+  return done;
+}
+
+// Says how the child ended where it could not say it itself, and returns the exit status.
+static int judge(const Settings *s, int status) {
+  char text[1400];
+  if (WIFEXITED(status) && WEXITSTATUS(status) <= EXIT_WRITE && WEXITSTATUS(status) != 1) return WEXITSTATUS(status);
+  const int number = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const bool late = number == SIGXCPU || number == SIGALRM;
+  if (late)
+    snprintf(text, sizeof text, "%s: importing took longer than allowed", s->name);
+  else if (number == SIGABRT)
+    snprintf(text, sizeof text,
+             "%s: MuJoCo's compiler gave up on this file by signal %d: out of memory, or a check inside it failed",
+             s->name, number);
+  else if (number == SIGKILL)
+    snprintf(text, sizeof text, "%s: was killed, as where a machine runs out of memory", s->name);
+  else if (number)
+    snprintf(text, sizeof text, "%s: MuJoCo's compiler crashed by signal %d on this file (%s)", s->name, number,
+             strsignal(number));
+  else
+    snprintf(text, sizeof text, "%s: MuJoCo's compiler ended the program on this file, with status %d", s->name,
+             WEXITSTATUS(status));
+  return finish(late || number == SIGABRT || number == SIGKILL ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
+}
+
+// Runs the child, which ends when this process does.
+static int run_child(Settings *s) {
+  const pid_t self = getpid();
+  int status = 0;
+  fflush(NULL);
+  const pid_t child = fork();
+  if (child < 0) return finish(EXIT_LIMIT, strerror(errno), NULL);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    exit(getppid() == self ? run(s) : EXIT_LIMIT);
+  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return judge(s, status);
+}
+
+// Writes what the child has written, where that is wanted, and returns the exit status.
+static int end_output(Output *o, bool wanted, int status) {
+  if (!o->file) return status;
+  if (wanted && !write_output(o)) {
+    fprintf(stderr, "%s: could not be written: %s\n", o->path, strerror(errno));
+    status = EXIT_WRITE;
+  }
+  fclose(o->file);
+  return status;
+}
+
+static int import(Settings *s) {
+  if (!open_output(&s->out) || !open_output(&s->depends)) return finish(EXIT_LIMIT, strerror(errno), NULL);
+  int status = run_child(s);
+  status = end_output(&s->depends, status == EXIT_IMPORTED || status == EXIT_UNSUPPORTED, status);
+  return end_output(&s->out, status == EXIT_IMPORTED, status);
 }
 
 const char *argp_program_bug_address = NULL;
@@ -232,6 +348,8 @@ int main(int argc, char **argv) {
       {"output", 'o', "OUT", 0, "write the flat model to this file (without it, the model is only checked)", 0},
       {"folder", 'f', "FOLDER", 0, "take the bytes of MODEL as those of a file in this folder (an absolute path)", 0},
       {"depends", 'd', "FILE", 0, "write the paths of all files that the model is made of, one a line", 0},
+      {"sandbox", 's', "HOW", 0, "required: import nothing where this system has no sandbox; wanted: say so (wanted)",
+       0},
       {"json", 'j', NULL, 0, "print the verdict and the model's sizes as JSON", 0},
       {"seconds", 't', "S", 0, "limit on processor time and on real time (default 60)", 0},
       {"memory", 'm', "MIB", 0, "limit on memory (default 4096)", 0},
@@ -246,7 +364,8 @@ int main(int argc, char **argv) {
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
   argp_err_exit_status = EXIT_LOAD;
   argp_parse(&argp, argc, argv, 0, NULL, &settings);
-  mju_setLogHandler(on_message);
-  limit_resources(&settings);
-  return run(&settings);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGCHLD, SIG_DFL);
+  syscall(SYS_close_range, STDERR_FILENO + 1, ~0u, 0);  // what the child must not write to
+  return import(&settings);
 }

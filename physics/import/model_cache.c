@@ -21,6 +21,7 @@
 #include "physics/base/folders.h"
 #include "physics/import/child_private.h"
 #include "physics/import/model_inputs_private.h"
+#include "physics/import/sandbox_private.h"
 #include "physics/model/model_file.h"
 
 struct SnModelCache {
@@ -28,6 +29,7 @@ struct SnModelCache {
   char importer[PATH_MAX];
   double seconds;
   size_t bytes;
+  bool sandbox;
   atomic_bool cancelled;
 };
 
@@ -78,6 +80,7 @@ static bool is_program(const char *path) {
 static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err) {
   c->seconds = def->seconds;
   c->bytes = def->bytes;
+  c->sandbox = def->sandbox;
   if (def->importer && def->importer[0])
     snprintf(c->importer, sizeof c->importer, "%s", def->importer);
   else if (!sn_default_importer(c->importer, sizeof c->importer))
@@ -284,9 +287,11 @@ static SnCode run_import(SnModelCache *c, const Source *from, Import *x, SnError
   snprintf(megabytes, sizeof megabytes, "%zu", c->bytes >> 20 < 1000000 ? c->bytes >> 20 : 1000000);
   snprintf(folder, sizeof folder, "--folder=%s", from->path ? "" : from->folder);
   snprintf(path, sizeof path, "%s", from->path ? from->path : x->bytes);
-  char *argv[14] = {c->importer, "--output", x->model,   "--depends", x->files,
+  char sandbox[] = "--sandbox=required";
+  char *argv[15] = {c->importer, "--output", x->model,   "--depends", x->files,
                     "--seconds", seconds,    "--memory", megabytes};
   int n = 9;
+  if (c->sandbox) argv[n++] = sandbox;
   if (!from->path) argv[n++] = folder;
   argv[n++] = "--";
   argv[n] = path;
@@ -323,6 +328,8 @@ static SnModel *import(SnModelCache *c, const Source *from, const Entry *e, SnMo
 }
 
 // ---- the cache ----
+
+bool sn_model_cache_has_sandbox(void) { return sn_sandbox_exists(); }
 
 SnModelCache *sn_model_cache_open(const SnModelCacheDef *def, SnError *err) {
   SnModelCache *c = calloc(1, sizeof *c);

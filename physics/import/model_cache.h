@@ -14,10 +14,14 @@ typedef struct SnModelCacheDef {
   const char *importer;  // the program; NULL or "": sinew-import next to the running program
   double seconds;        // limit on processor time and on real time of one import [s]
   size_t bytes;          // limit on its memory
+  bool sandbox;          // without a sandbox for it nothing is imported
 } SnModelCacheDef;
 
 // Returns limits of 60 s and 4 GiB, default folder and program.
 SnModelCacheDef sn_default_model_cache_def(void);
+
+// Returns whether this system has a sandbox, in which importers then run.
+bool sn_model_cache_has_sandbox(void);
 
 typedef struct SnModelCache SnModelCache;
 

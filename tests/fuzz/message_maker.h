@@ -27,9 +27,9 @@ typedef struct FuzzHints {
   bool sparse;  // fields that may be left out mostly are
 } FuzzHints;
 
-// Makes a message of a kind and writes its packed bytes into out[capacity]; returns how many these are. Where `field`
-// is not 0 the message is its field 1, `id`, and this member of its oneof. A message that is too long ends where the
-// memory does, and is none then.
+// Makes a message of a kind and writes its packed bytes into out[capacity]; returns how many these are. With a `field`
+// the message is its field 1, `id`, and this member of its oneof. A message that is too long ends where the memory
+// does, and is none then.
 size_t fuzz_message(FuzzBytes *bytes, const FuzzHints *hints, const ProtobufCMessageDescriptor *kind, unsigned field,
                     uint64_t id, uint8_t *out, size_t capacity);
 

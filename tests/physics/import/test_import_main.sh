@@ -44,6 +44,24 @@ mkfifo pipe.xml
 [ "$(status "$BIN/sinew-import" ball.xml -o /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the image"
 [ "$(status "$BIN/sinew-import" ball.xml -d /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the list"
 
+# MuJoCo runs in a child, in a sandbox where the system has one; a crash of it is told with the signal and the file
+"$BIN/sinew-import" pipe.xml >out 2>err &
+importer=$! child=""
+for _ in $(seq 400); do
+  read -r child _ <"/proc/$importer/task/$importer/children" || true
+  if [ -n "$child" ] && grep -qE '^Seccomp:.*2' "/proc/$child/status"; then break; fi
+  if grep -q 'no sandbox' err; then echo "skipped: this system has no sandbox"; break; fi
+  sleep 0.02
+done
+grep -qE '^Seccomp:.*2' "/proc/$child/status" || grep -q 'no sandbox' err || fail "no sandbox"
+kill -SEGV "$child"
+code=0
+wait "$importer" || code=$?
+[ "$code" = 3 ] || fail "status after a crash"
+grep -q 'pipe.xml: .*crashed by signal 11 on this file' err 2>/dev/null || fail "words after a crash"
+[ "$(status "$BIN/sinew-import" ball.xml --sandbox never)" = 3 ] && grep -q 'wanted or required' err || fail "bad sandbox"
+"$BIN/sinew-import" ball.xml --sandbox required || grep -q 'no sandbox' err || fail "required sandbox"
+
 "$BIN/sinew-import" --help | grep -q Example || fail "help"
 [ ! -e MUJOCO_LOG.TXT ] || fail "MuJoCo left a log"
 echo "sinew-import behaves as documented"
