@@ -4,6 +4,49 @@
 
 #include "physics/world/adjoint.h"
 
+// ---- activation.c: controls and activations of one actuator ----
+
+// Returns the last activation of actuator i; -1: it has none.
+SN_INLINE int sn_last_activation(const SnModel *m, int i) {
+  return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
+}
+// Returns the setpoint that means the same rotation as u and is nearest to length.
+SN_INLINE sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
+  return u - period * sn_floor((u - length) / period + SN_R(0.5));
+}
+// Returns true when a control is bad. One such control switches all of them off, as in MuJoCo.
+SN_FUNC bool sn_bad_ctrl(const SnModel *m, const SnWorld *w);
+// Writes act_dot of actuator i, which is no controller.
+SN_FUNC void sn_activation_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl);
+// Returns an activation of actuator i, `act` now, after h [s] at the given rate.
+SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h);
+// Adds to ctrl_bar what the bar of control k gives, as an actuator sees it. k = -1: there is none.
+SN_FUNC void sn_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, bool bad_ctrl, sn_bar bar);
+// Adds to act_bar and ctrl_bar what the bar of the rate of the activation of actuator i gives.
+SN_FUNC void sn_activation_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar);
+// Returns the bar of the rate from that of activation k, of actuator i, after h [s], and adds to act_bar. An activation
+// that its range has stopped has no derivative. On a bound it is that of the inside.
+SN_FUNC sn_bar sn_activation_after_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int k, sn_real rate,
+                                       sn_real h, sn_bar bar);
+#if defined(SN_MODEL_BARS)
+// Adds the bar of a number x that a range holds to that of the bound. range_bar may be NULL.
+SN_FUNC void sn_bound_model_vjp(sn_bar *range_bar, const sn_real *range, sn_real x, sn_bar bar);
+#endif
+
+// ---- controller.c: controllers ----
+
+SN_INLINE bool sn_is_controller(const SnModel *m, int i) { return m->actuator_gaintype[i] == SN_GAIN_PID; }
+// Returns the force of controller i before all limits, less its affine bias.
+SN_FUNC sn_real sn_controller_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl);
+// Writes act_dot of controller i.
+SN_FUNC void sn_controller_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl);
+// Adds what the bars of a controller's force before all limits, its bias included, and of the rates of its setpoint and
+// its integral give. A turn by which a setpoint is shifted is constant.
+SN_FUNC void sn_controller_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar,
+                               sn_bar slew_bar, sn_bar integral_bar);
+// Adds what act_dot_bar of a controller gives.
+SN_FUNC void sn_controller_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl);
+
 // ---- saturation.c: joints whose actuator forces are beyond their limit ----
 
 // Writes sat_on, sat_motion, sat_twist and sat_trn_bar of these joints, and adds to force_bar. sn_actuation_vjp calls
