@@ -70,6 +70,10 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
   SN_FOR(i, m->nactuator) {
     const int adr = m->actuator_actadr[i], end = adr + m->actuator_actnum[i];
     const bool disabled = sn_actuator_disabled(m, i);
+    if (sn_is_motor(m, i)) {
+      sn_motor_next(m, w, i, h, out);
+      continue;
+    }
     for (int k = adr; k < end; ++k) out[k] = sn_activation_after(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);
     // a setpoint on a rotation stays within half a turn of the length
     if (m->actuator_period[i] > 0 && m->actuator_dyntype[i] == SN_DYN_INTEGRATOR)
@@ -179,6 +183,10 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   }
   SN_FOR(i, m->nactuator) {
     const bool disabled = sn_actuator_disabled(m, i);
+    if (sn_is_motor(m, i)) {
+      sn_motor_next_vjp(m, w, a, i, h);
+      continue;
+    }
     for (int k = m->actuator_actadr[i]; k >= 0 && k <= sn_last_activation(m, i); ++k) {
       const sn_bar rate_bar =
           sn_activation_after_vjp(m, w, a, i, k, disabled ? 0 : w->act_dot[k], h, a->act_next_bar[k]);

@@ -55,18 +55,44 @@ SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_
 // Force of actuator i before all limits.
 SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   if (sn_actuator_disabled(m, i)) return 0;
+  if (sn_is_motor(m, i)) return sn_motor_force(m, w, i, bad_ctrl);
   if (sn_is_controller(m, i)) return sn_controller_force(m, w, i, bad_ctrl) + act_bias(m, w, i);
   return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
+}
+
+// What forces of a tendon are scaled by whose sum is `total`.
+SN_INLINE sn_real act_tendon_scale(const sn_real *range, sn_real total) {
+  if (total == 0 || (total >= range[0] && total <= range[1])) return 1;
+  return (total < range[0] ? range[0] : range[1]) / total;
 }
 
 // act_dot and the force of actuator i before the limits on tendons.
 SN_LOCAL void act_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
   if (sn_is_controller(m, i))
     sn_controller_rates(m, w, i, bad_ctrl);
+  else if (sn_is_motor(m, i))
+    sn_motor_rates(m, w, i, bad_ctrl);
   else
     sn_activation_rates(m, w, i, bad_ctrl);
   w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC sn_real sn_limited_force(const SnModel *m, const SnWorld *w, int i) {
+  const int t = m->actuator_trnid[2 * i];
+  const bool bad_ctrl = sn_is_motor(m, i) && sn_bad_ctrl(m, w);
+  if (!sn_is_motor(m, i)) return w->actuator_force[m->actuator_outadr[i]];
+  sn_real force = act_raw_force(m, w, i, bad_ctrl), total = 0;
+  if (m->actuator_trntype[i] == SN_TRN_TENDON && m->tendon_actfrclimited[t]) {
+    const sn_real *range = m->tendon_actfrcrange + 2 * t;
+    for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
+      total += act_raw_force(m, w, m->ten_act[k], bad_ctrl);
+    force *= act_tendon_scale(range, total);
+  }
+  const sn_real *range = m->actuator_forcerange + 2 * i;
+  return m->actuator_forcelimited[i] ? sn_clip(force, range[0], range[1]) : force;
+}
+#endif
 
 // Scales the forces on tendon t so that their sum stays in its range.
 SN_LOCAL void act_limit_tendon(const SnModel *m, SnWorld *w, int t) {
@@ -75,8 +101,8 @@ SN_LOCAL void act_limit_tendon(const SnModel *m, SnWorld *w, int t) {
   sn_real total = 0;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
     total += w->actuator_force[m->actuator_outadr[m->ten_act[k]]];
-  if (total == 0 || (total >= range[0] && total <= range[1])) return;
-  const sn_real scale = (total < range[0] ? range[0] : range[1]) / total;
+  const sn_real scale = act_tendon_scale(range, total);
+  if (scale == 1) return;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k)
     w->actuator_force[m->actuator_outadr[m->ten_act[k]]] *= scale;
 }
@@ -126,6 +152,7 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
     const int out = m->actuator_outadr[i];
     const sn_real *range = m->actuator_forcerange + 2 * i;
     if (m->actuator_forcelimited[i]) w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
+    if (sn_is_motor(m, i)) w->actuator_force[out] = sn_motor_drag(m, w, i, w->actuator_force[out]);
   }
   SN_SYNC(lane);
   SN_FOR(j, m->njnt) act_joint_force(m, w, j);
@@ -208,13 +235,13 @@ SN_LOCAL void act_tendon_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
   if (!m->tendon_actfrclimited[t]) return;
   const sn_real *range = m->tendon_actfrcrange + 2 * t;
   sn_bar along = {0};
-  sn_real total = 0, scale = 1;
+  sn_real total = 0;
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int i = m->ten_act[k];
     total += a->raw_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
   }
   const bool scaled = !(total == 0 || (total >= range[0] && total <= range[1]));
-  if (scaled) scale = (total < range[0] ? range[0] : range[1]) / total;
+  const sn_real scale = act_tendon_scale(range, total);
   for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
     const int i = m->ten_act[k], o = m->actuator_outadr[i];
     a->raw_force_bar[o] = act_limit_vjp(m, a, i, scale * a->raw_force[o]);
@@ -295,7 +322,10 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
         bar = a->raw_force_bar[o];
       else if (m->actuator_forcelimited[i])
         bar = act_limit_vjp(m, a, i, act_raw_force(m, w, i, bad_ctrl));
-      act_force_vjp(m, w, a, i, bad_ctrl, bar);
+      if (sn_is_motor(m, i))
+        sn_motor_force_vjp(m, w, a, i, bad_ctrl, bar, a->force_bar[o]);
+      else
+        act_force_vjp(m, w, a, i, bad_ctrl, bar);
     }
     SN_SYNC(lane);
   }
@@ -313,6 +343,8 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
     if (last >= 0 && sn_is_controller(m, i))
       sn_controller_rates_vjp(m, w, a, i, bad_ctrl);
+    else if (last >= 0 && sn_is_motor(m, i))
+      sn_motor_rates_vjp(m, w, a, i, bad_ctrl);
     else if (last >= 0 && sn_any(a->act_dot_bar[last]))
       sn_activation_rate_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
   }

@@ -33,8 +33,20 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
 
 // Computes out (na): activations after one time step h [s] from act_dot, clamped to actrange.
 SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out);
-// Adds what act_next_bar gives to act_bar, act_dot_bar and trn_length_bar.
+// Adds what act_next_bar gives to act_bar and act_dot_bar.
 SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h);
+
+// Adds what act_next_bar gives of bristles of motors, which sn_next_activation_vjp leaves out, to act_bar and
+// trn_rate_bar[SN_VEL]: the world is at the start of the step.
+SN_FUNC void sn_next_bristles_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h);
+// Returns the force of actuator i as its own limit and that of its tendon leave it. For an electric motor that is
+// without cogging and friction, which no such limit holds.
+SN_FUNC sn_real sn_limited_force(const SnModel *m, const SnWorld *w, int i);
+// Returns the slope of the force of electric motor i by velocity, as implicit integrators take it. held: a limit holds
+// its electric force.
+SN_FUNC sn_real sn_motor_slope(const SnModel *m, const SnWorld *w, int i, bool held);
+// Adds what the bar of that slope gives to act_bar and to parameters.
+SN_FUNC void sn_motor_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar);
 
 // Returns control k as the actuators see it.
 SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);

@@ -47,6 +47,25 @@ SN_FUNC void sn_controller_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 // Adds what act_dot_bar of a controller gives.
 SN_FUNC void sn_controller_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl);
 
+// ---- dcmotor.c: electric motors ----
+
+SN_INLINE bool sn_is_motor(const SnModel *m, int i) { return m->actuator_gaintype[i] == SN_GAIN_DCMOTOR; }
+// Writes act_dot of motor i.
+SN_FUNC void sn_motor_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl);
+// Returns the electric force of motor i before all limits.
+SN_FUNC sn_real sn_motor_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl);
+// Returns `force` with cogging and friction of motor i, which no limit holds; act_dot is known.
+SN_FUNC sn_real sn_motor_drag(const SnModel *m, const SnWorld *w, int i, sn_real force);
+// Writes the activations of motor i after h [s] to out (na).
+SN_FUNC void sn_motor_next(const SnModel *m, const SnWorld *w, int i, sn_real h, sn_real *out);
+// Adds what the bars of the electric and the mechanical force of motor i give.
+SN_FUNC void sn_motor_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar,
+                                sn_bar drag_bar);
+// Adds what act_dot_bar of motor i gives.
+SN_FUNC void sn_motor_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl);
+// Adds what act_next_bar of motor i but for its bristles gives to act_bar and act_dot_bar.
+SN_FUNC void sn_motor_next_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real h);
+
 // ---- saturation.c: joints whose actuator forces are beyond their limit ----
 
 // Writes sat_on, sat_motion, sat_twist and sat_trn_bar of these joints, and adds to force_bar. sn_actuation_vjp calls

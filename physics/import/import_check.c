@@ -148,20 +148,23 @@ static void check_actuators(Refusals *r) {
     if (t < 0 || t > mjTRN_BODY)
       REFUSE("transmission", t == mjTRN_SO3 ? trn[t] : "unknown",
              "joint, jointinparent, slidercrank, tendon, site, body");
-    if (d < 0 || (d > mjDYN_MUSCLE && d != mjDYN_PID))
-      REFUSE("activation dynamics", d >= 0 && d <= mjDYN_USER ? dyn[d] : "unknown",
-             "none, integrator, filter, filterexact, muscle, pid");
-    if (g < 0 || (g > mjGAIN_MUSCLE && g != mjGAIN_PID))
-      REFUSE("gain", g >= 0 && g <= mjGAIN_USER ? gain[g] : "unknown", "fixed, affine, muscle, pid");
-    if (b < 0 || b > mjBIAS_MUSCLE)
-      REFUSE("bias", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "none, affine, muscle");
+    if (d < 0 || d >= mjDYN_USER)
+      REFUSE("activation dynamics", d == mjDYN_USER ? dyn[d] : "unknown",
+             "none, integrator, filter, filterexact, muscle, dcmotor, pid");
+    if (g < 0 || g >= mjGAIN_USER || g == mjGAIN_SO3)
+      REFUSE("gain", g >= 0 && g <= mjGAIN_USER ? gain[g] : "unknown", "fixed, affine, muscle, dcmotor, pid");
+    if (b < 0 || b >= mjBIAS_USER || b == mjBIAS_SO3)
+      REFUSE("bias", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "none, affine, muscle, dcmotor");
     if (g == mjGAIN_PID && d != mjDYN_PID && d != mjDYN_NONE)
       REFUSE("activation dynamics of a gain 'pid'", d <= mjDYN_USER ? dyn[d] : "unknown", "none, pid");
     if (g == mjGAIN_PID && b != mjBIAS_AFFINE)
       REFUSE("bias of a gain 'pid'", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "affine");
-    if (g != mjGAIN_PID && mj->actuator_actnum[i] > 1) refuse(r, mjOBJ_ACTUATOR, i, "more than one activation");
-    if (g != mjGAIN_PID && mj->actuator_ctrlnum[i] != 1)
-      refuse(r, mjOBJ_ACTUATOR, i, "a number of controls other than 1");
+    const bool motor = g == mjGAIN_DCMOTOR;
+    if ((motor ? d != mjDYN_DCMOTOR && d != mjDYN_NONE : d == mjDYN_DCMOTOR) || motor != (b == mjBIAS_DCMOTOR))
+      refuse(r, mjOBJ_ACTUATOR, i, "an actuator of which only some of gain, bias and dynamics are 'dcmotor'");
+    const bool plain = g != mjGAIN_PID && !motor;
+    if (plain && mj->actuator_actnum[i] > 1) refuse(r, mjOBJ_ACTUATOR, i, "more than one activation");
+    if (plain && mj->actuator_ctrlnum[i] != 1) refuse(r, mjOBJ_ACTUATOR, i, "a number of controls other than 1");
   }
 #undef REFUSE
 }

@@ -79,13 +79,15 @@ typedef enum SnDyn {
   SN_DYN_FILTER,
   SN_DYN_FILTEREXACT,
   SN_DYN_MUSCLE,
-  SN_DYN_PID = 6
+  SN_DYN_DCMOTOR,
+  SN_DYN_PID
 } SnDyn;
-typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_PID = 5 } SnGain;
-// Lists the controls that a controller (SN_GAIN_PID) may have, as bits of actuator_ctrlspec: setpoints of length and
-// velocity, a force besides. They stand in this order.
-enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4 };
-typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE } SnBias;
+typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_DCMOTOR, SN_GAIN_PID = 5 } SnGain;
+// Lists the controls that a controller (SN_GAIN_PID) or a motor (SN_GAIN_DCMOTOR) may have, as bits of
+// actuator_ctrlspec. They are setpoints of length and velocity, a force, and of a motor a voltage, in this order.
+// SN_INPUT_NONE stands for a motor without any.
+enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4, SN_INPUT_VOLTAGE = 8, SN_INPUT_NONE = 16 };
+typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE, SN_BIAS_DCMOTOR } SnBias;
 // Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {
   SN_SENS_TOUCH = 0,

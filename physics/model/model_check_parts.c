@@ -235,18 +235,44 @@ static SnCode check_tendons(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-// Whether controls and activations of actuator i are those that its types need.
-static bool actuator_is_whole(const SnModel *m, int i) {
+// Number of controls that a set of SN_INPUT_* stands for.
+static int count_inputs(int spec) {
+  int count = 0;
+  for (int bit = SN_INPUT_POS; bit <= SN_INPUT_VOLTAGE; bit *= 2) count += (spec & bit) != 0;
+  return count;
+}
+
+static bool controller_is_whole(const SnModel *m, int i) {
   const int dyn = m->actuator_dyntype[i], spec = m->actuator_ctrlspec[i];
-  if (m->actuator_gaintype[i] != SN_GAIN_PID)
-    return m->actuator_gaintype[i] <= SN_GAIN_MUSCLE && dyn <= SN_DYN_MUSCLE && m->actuator_ctrlnum[i] == 1 &&
-           m->actuator_actnum[i] == (dyn != SN_DYN_NONE);
   const int slew = m->actuator_dynprm[SN_NDYN * i + 1] > 0, integral = m->actuator_gainprm[SN_NGAIN * i] > 0;
-  const int controls = (spec & SN_INPUT_POS) + (spec & SN_INPUT_VEL) / 2 + (spec & SN_INPUT_FF) / 4;
   const int states = dyn == SN_DYN_PID ? slew + integral : 0;
   return m->actuator_biastype[i] == SN_BIAS_AFFINE && (dyn == SN_DYN_NONE || dyn == SN_DYN_PID) && spec > 0 &&
-         spec < 2 * SN_INPUT_FF && m->actuator_ctrlnum[i] == controls && m->actuator_actnum[i] == states &&
+         spec < 2 * SN_INPUT_FF && m->actuator_ctrlnum[i] == count_inputs(spec) && m->actuator_actnum[i] == states &&
          (states > 0) == (dyn == SN_DYN_PID) && (states == 0 || (spec & SN_INPUT_POS));
+}
+
+// An electric motor divides by its resistance, by its constant where it has a controller, by its thermal capacitance.
+static bool motor_is_whole(const SnModel *m, int i) {
+  const sn_real *gain = m->actuator_gainprm + SN_NGAIN * i, *dyn = m->actuator_dynprm + SN_NDYN * i;
+  const int spec = m->actuator_ctrlspec[i];
+  const bool driven = (spec & (SN_INPUT_POS | SN_INPUT_VEL | SN_INPUT_FF)) != 0;
+  const int states = (dyn[7] > 0) + (gain[5] > 0) + (dyn[2] > 0) + (dyn[5] > 0) + (dyn[0] > 0);
+  if (spec != SN_INPUT_NONE && (spec <= 0 || spec >= SN_INPUT_NONE)) return false;
+  if (!(gain[0] > 0) || gain[1] < 0 || (dyn[2] > 0 && !(dyn[3] > 0))) return false;
+  if (driven ? gain[1] == 0 : gain[4] != 0 || gain[5] != 0 || gain[6] != 0 || dyn[7] > 0) return false;
+  if (gain[5] > 0 && !(spec & SN_INPUT_POS)) return false;
+  return m->actuator_biastype[i] == SN_BIAS_DCMOTOR &&
+         (m->actuator_dyntype[i] == SN_DYN_DCMOTOR || (m->actuator_dyntype[i] == SN_DYN_NONE && states == 0)) &&
+         m->actuator_ctrlnum[i] == count_inputs(spec) && m->actuator_actnum[i] == states;
+}
+
+// Whether controls and activations of actuator i are those that its types need.
+static bool actuator_is_whole(const SnModel *m, int i) {
+  const int dyn = m->actuator_dyntype[i];
+  if (m->actuator_gaintype[i] == SN_GAIN_PID) return controller_is_whole(m, i);
+  if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return motor_is_whole(m, i);
+  return m->actuator_gaintype[i] <= SN_GAIN_MUSCLE && m->actuator_biastype[i] <= SN_BIAS_MUSCLE &&
+         dyn <= SN_DYN_MUSCLE && m->actuator_ctrlnum[i] == 1 && m->actuator_actnum[i] == (dyn != SN_DYN_NONE);
 }
 
 static SnCode check_actuators(const SnModel *m, SnError *err) {
@@ -261,7 +287,8 @@ static SnCode check_actuators(const SnModel *m, SnError *err) {
     if (m->actuator_ctrladr[i] != ctrl) COMPLAIN(actuator_ctrladr, i, "controls follow the order of actuators");
     if (m->actuator_outadr[i] != out) COMPLAIN(actuator_outadr, i, "forces follow the order of actuators");
     if (m->actuator_outnum[i] != 1) COMPLAIN(actuator_outnum, i, "must be 1");
-    if (!actuator_is_whole(m, i)) COMPLAIN(actuator_actnum, i, "must fit the activation dynamics, gain and controls");
+    if (!actuator_is_whole(m, i))
+      COMPLAIN(actuator_actnum, i, "must fit the activation dynamics, gain, bias and controls");
     if (m->actuator_actadr[i] != (m->actuator_actnum[i] ? act : -1))
       COMPLAIN(actuator_actadr, i, "activations follow the order of actuators");
     ctrl += m->actuator_ctrlnum[i];

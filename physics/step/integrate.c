@@ -163,6 +163,7 @@ SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *
   if (m->na == 0) return;
   if (!(m->opt.disableflags & SN_DSBL_ACTUATION)) {
     sn_next_activation_vjp(m, w, a, lane, sn_timestep(m, w));
+    if (m->opt.integrator != SN_INT_RK4) sn_next_bristles_vjp(m, w, a, lane, sn_timestep(m, w));
     return;
   }
   SN_FOR(i, m->na) a->act_bar[i] += a->act_next_bar[i];

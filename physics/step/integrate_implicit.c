@@ -28,35 +28,40 @@
 #include "physics/dynamics/dynamics.h"
 #include "physics/step/integrate_private.h"
 
-// d actuator_force / d actuator_velocity of actuator i at the input that made its force. Zero when it is disabled or
-// its force is at a limit of its own, of its tendon (within a relative 2e-10, as found in MuJoCo 4.0.0) or of its
-// joint: also exactly at it, as in MuJoCo, whose next state this has to be. (Derivatives take that as inside:
+// Whether the force of actuator i is at a limit of its own or of its tendon (within a relative 2e-10, as found in
+// MuJoCo 4.0.0), also exactly at it, as in MuJoCo, whose next state this has to be. (Derivatives take that as inside:
 // sn_joint_saturated.)
-SN_LOCAL bool integrate_saturated(const SnModel *m, const SnWorld *w, int i) {
+SN_LOCAL bool integrate_held(const SnModel *m, const SnWorld *w, int i) {
   const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
-  const sn_real force = w->actuator_force[m->actuator_outadr[i]], *range = m->actuator_forcerange + 2 * i;
-  if (sn_actuator_disabled(m, i)) return true;
+  const sn_real force = sn_limited_force(m, w, i), *range = m->actuator_forcerange + 2 * i;
   if (m->actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) return true;
-  if ((trn == SN_TRN_JOINT || trn == SN_TRN_JOINTINPARENT) && m->jnt_actfrclimited[id]) {
-    const sn_real total = w->qfrc_actuator[m->jnt_dofadr[id]];
-    range = m->jnt_actfrcrange + 2 * id;
-    if (total <= range[0] || total >= range[1]) return true;
-  }
   if (trn == SN_TRN_TENDON && m->tendon_actfrclimited[id]) {
     const sn_real slack = sn_max(SN_R(2e-10), 4 * SN_EPS);
     sn_real total = 0;
     for (int k = 0; k < m->nactuator; ++k)
-      if (m->actuator_trntype[k] == SN_TRN_TENDON && m->actuator_trnid[2 * k] == id)
-        total += w->actuator_force[m->actuator_outadr[k]];
+      if (m->actuator_trntype[k] == SN_TRN_TENDON && m->actuator_trnid[2 * k] == id) total += sn_limited_force(m, w, k);
     range = m->tendon_actfrcrange + 2 * id;
     if (total <= range[0] + slack * sn_abs(range[0]) || total >= range[1] - slack * sn_abs(range[1])) return true;
   }
   return false;
 }
 
+// Whether actuator i is switched off, or its joint is at the limit of its actuators.
+SN_LOCAL bool integrate_off(const SnModel *m, const SnWorld *w, int i) {
+  const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
+  if (sn_actuator_disabled(m, i)) return true;
+  if ((trn != SN_TRN_JOINT && trn != SN_TRN_JOINTINPARENT) || !m->jnt_actfrclimited[id]) return false;
+  const sn_real total = w->qfrc_actuator[m->jnt_dofadr[id]], *range = m->jnt_actfrcrange + 2 * id;
+  return total <= range[0] || total >= range[1];
+}
+
+// Slope of the force of actuator i by velocity. A limit holds all of it but the friction of a motor.
 SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, int i) {
   const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i];
   sn_real bias = 0, gain = 0;
+  if (integrate_off(m, w, i)) return 0;
+  if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return sn_motor_slope(m, w, i, integrate_held(m, w, i));
+  if (integrate_held(m, w, i)) return 0;
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE) bias = m->actuator_biasprm[SN_NBIAS * i + 2];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
@@ -72,8 +77,7 @@ SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
   sn_next_activation(m, w, lane, sn_timestep(m, w), w->int_act);
   SN_FOR(i, m->nactuator)
-  w->act_slope[m->actuator_outadr[i]] =
-      driven && !integrate_saturated(m, w, i) ? -integrate_actuator_slope(m, w, i) : 0;
+  w->act_slope[m->actuator_outadr[i]] = driven ? -integrate_actuator_slope(m, w, i) : 0;
   SN_FOR(t, m->ntendon)
   w->ten_slope[t] = damped ? sn_damping_slope(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
   SN_SYNC(lane);
@@ -366,11 +370,16 @@ SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnMo
 // Actuator i; act_next_bar: where an input that is the next activation adds to.
 SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i], last = adr + m->actuator_actnum[i] - 1;
-  if (integrate_saturated(m, w, i)) return;
+  const bool motor = m->actuator_gaintype[i] == SN_GAIN_DCMOTOR, held = integrate_held(m, w, i);
+  if (integrate_off(m, w, i) || (held && !motor)) return;
   const SnRow row = sn_output_row(m, w, out);
   sn_bar *bar = a->trn_rate_bar + SN_NMOTION * out;
   sn_real gain = 0, input;
   const sn_bar slope_bar = sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[out], bar);
+  if (motor) {
+    sn_motor_slope_vjp(m, w, a, i, held, slope_bar);
+    return;
+  }
   const bool muscle = m->actuator_gaintype[i] == SN_GAIN_MUSCLE;
   const sn_real *table = m->muscle_gain + SN_NMUSCLE * i, length = w->actuator_length[out];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];

@@ -7,6 +7,7 @@
 // had; the bars of RESULT are kept aside while sn_forward_vjp and sn_position_vjp of a stage use its place. Of the
 // first stage, which is the start of the step itself, sn_forward_vjp and sn_position_vjp are left to the caller, so
 // that it can add a cost there.
+#include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 #include "physics/step/integrate_private.h"
 #include "physics/step/step.h"
@@ -75,6 +76,7 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nq) w->rk_qpos[i] = w->qpos[i];
   SN_FOR(i, nv) w->rk_qvel[i] = w->rk_v[i] = w->qvel[i];
   SN_FOR(i, na) w->rk_act[i] = w->act[i];
+  SN_FOR(i, m->nout) w->rk_speed[i] = w->actuator_velocity[i];
   SN_ONE(lane) w->rk_time[0] = w->time[0];
   integrate_keep_stage(m, w, lane, 0);
   for (int s = 1; s < 4; ++s) {
@@ -101,6 +103,8 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
 SN_FUNC void sn_integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane) {
   integrate_stages(m, w, lane);
   integrate_set_stage(m, w, lane, -1, 0);
+  SN_FOR(i, m->nout) w->actuator_velocity[i] = w->rk_speed[i];
+  SN_SYNC(lane);
   sn_advance(m, w, lane, w->int_qacc, w->rk_rate);
 }
 #endif
@@ -228,4 +232,5 @@ SN_FUNC void sn_integrate_rk4_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
   sn_adjoint_clear(m, a, lane);
   integrate_keep_result(m, a, lane, true);
   integrate_take_stage(m, a, lane, 0);
+  sn_next_bristles_vjp(m, w, a, lane, sn_timestep(m, w));
 }

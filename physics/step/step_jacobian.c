@@ -111,7 +111,7 @@ SN_LOCAL void jacobian_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
 // Whether each activation needs an adjoint of its own.
 SN_LOCAL bool jacobian_each(const SnModel *m) {
   for (int i = 0; i < m->nactuator; ++i)
-    if (m->actuator_gaintype[i] == SN_GAIN_PID && m->actuator_actnum[i] > 0) return true;
+    if (m->actuator_gaintype[i] > SN_GAIN_MUSCLE && m->actuator_actnum[i] > 0) return true;
   return false;
 }
 

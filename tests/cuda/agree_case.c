@@ -36,7 +36,8 @@ static bool load_text(AgreeCase *c, int *i) {
               {"wraps", sn_wrap_xml},
               {"actuators", sn_actuator_xml},
               {"passive", sn_passive_xml},
-              {"controllers", sn_controller_xml}};
+              {"controllers", sn_controller_xml},
+              {"motors", sn_motor_xml}};
   const int n = sizeof list / sizeof *list;
   if (*i >= n) {
     *i -= n;

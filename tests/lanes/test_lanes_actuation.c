@@ -41,6 +41,7 @@ static void backwards(SnLane *lane, void *arg) {
   SN_FOR(i, 9 * *w->ncon) a->con_frame_bar[i] = 0;
   SN_SYNC(lane);
   sn_next_activation_vjp(m, w, a, lane, m->opt.timestep);
+  sn_next_bristles_vjp(m, w, a, lane, m->opt.timestep);
   sn_actuation_vjp(m, w, a, lane);
   sn_transmission_vjp(m, w, a, lane);
   sn_tendon_vjp(m, w, a, lane);
@@ -87,7 +88,7 @@ static void xml_models(void **state) {
   (void)state;
   char adhesion[2000];
   snprintf(adhesion, sizeof adhesion, sn_adhesion_xml, "pyramidal");
-  const char *const models[] = {sn_tendon_xml, sn_wrap_xml, sn_actuator_xml, sn_controller_xml, adhesion};
+  const char *const models[] = {sn_tendon_xml, sn_wrap_xml, sn_actuator_xml, sn_controller_xml, sn_motor_xml, adhesion};
   for (size_t i = 0; i < sizeof models / sizeof *models; ++i) {
     char name[20];
     snprintf(name, sizeof name, "model %d", (int)i);

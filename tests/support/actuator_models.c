@@ -126,6 +126,24 @@ const char sn_controller_xml[] =
     "<pid group='3' joint='h' kp='2' ki='1' slewmax='10'/><general joint='h' gaintype='pid' gainprm='2' dyntype='pid' "
     "biastype='affine' biasprm='.1 -3 -.2' actearly='true' input='pos vel' actrange='-.3 .4'/></actuator></mujoco>";
 
+// Electric motors: every set of controls and activations, with limits that hold and do not, and passive ones.
+const char sn_motor_xml[] =
+    "<mujoco><option timestep='.001'/><default><dcmotor motorconst='.4' resistance='2'/></default>" BODIES
+    "<actuator>"
+    "<dcmotor joint='h'/><dcmotor joint='d' motorconst='.3 .5' gear='2' ctrlrange='-.4 .3' damping='.1'/>"
+    "<dcmotor joint='c' inductance='.01'/><dcmotor joint='s' inductance='0 .003' saturation='.1 0 20'/>"
+    "<dcmotor joint='h' thermal='3 5 0 .004 20 25'/><dcmotor joint='d' thermal='0 5 8 .02 20 70' inductance='.004'/>"
+    "<dcmotor joint='c' cogging='.3 5 .4'/><dcmotor joint='d' lugre='40 .6 .2 .35 .1' saturation='.02'/>"
+    "<dcmotor joint='h' lugre='30 .5 .1 .1 .2' input='none'/>"
+    "<dcmotor joint='s' motorconst='0' input='none' cogging='.2 7 1'/>"
+    "<dcmotor joint='h' input='pos vel' controller='3 0 .2'/>"
+    "<dcmotor joint='d' input='pos vel ff voltage' controller='2 3 .1 30 .3 .8'/>"
+    "<dcmotor joint='c' input='pos' controller='2 1.5 0 0 .2 0' inductance='.01'/>"
+    "<dcmotor joint='h' input='vel ff' controller='0 0 .5 40 0 3'/><dcmotor joint='s' input='ff' inductance='.002'/>"
+    "<dcmotor tendon='t' input='pos voltage' controller='1 .5 .2 200 0 0' thermal='2 1 0 .01 20 20' lugre='20 .3 .1 .2 "
+    ".3' inductance='.006' cogging='.1 9 0' saturation='.4 0 30'/>"
+    "<dcmotor group='3' joint='h' lugre='20 .3 .1 .2 .3' inductance='.006'/></actuator></mujoco>";
+
 const char sn_passive_xml[] = "<mujoco>" BODIES "</mujoco>";
 
 // Contacts of every kind, some in the gap, one on a geom of the world.

@@ -8,10 +8,10 @@
 #include "tests/support/gradcheck.h"
 #include "tests/support/tolerance.h"
 
-enum { PARAMETERS = 16, MOST = 40 };  // most parameters and dofs
+enum { PARAMETERS = 16, MOST = 40 };  // most parameters; dofs and activations
 
-// The next velocity (nv) of a model from the state of another world.
-static void next_velocity(const SnModel *m, const SnWorld *from, double *qvel) {
+// The next velocity and activations (nv + na) of a model from the state of another world.
+static void next_state(const SnModel *m, const SnWorld *from, double *next) {
   void *memory = aligned_alloc(64, sn_world_size(m));
   SnWorld w;
   SnLaneShared shared = {0};
@@ -19,24 +19,26 @@ static void next_velocity(const SnModel *m, const SnWorld *from, double *qvel) {
   sn_world_init(m, &w, memory);
   sn_world_copy_state(m, &w, from);
   sn_step(m, &w, &lane);
-  for (int i = 0; i < m->nv; ++i) qvel[i] = (double)w.qvel[i];
+  for (int i = 0; i < m->nv; ++i) next[i] = (double)w.qvel[i];
+  for (int i = 0; i < m->na; ++i) next[m->nv + i] = (double)w.act[i];
   free(memory);
 }
 
-// Compares row by row; E (2 nv, n) has the derivatives.
+// Compares row by row; E (2 nv + na, n) has the derivatives.
 static void compare(const SnModel *const pair[2], const SnWorld *w, double step, const sn_real *E, int n,
                     const char *what) {
-  const int nv = pair[0]->nv;
-  double up[MOST], down[MOST], scale = 0;
-  next_velocity(pair[0], w, up);
-  next_velocity(pair[1], w, down);
-  for (int i = 0; i < nv; ++i) scale = sn_larger(scale, fabs(up[i] - down[i]) / (2 * step));
-  for (int i = 0; i < nv; ++i) {
+  const int nv = pair[0]->nv, rows = nv + pair[0]->na;
+  double up[MOST], down[MOST], scale[2] = {0};  // of velocities, of activations
+  next_state(pair[0], w, up);
+  next_state(pair[1], w, down);
+  for (int i = 0; i < rows; ++i) scale[i >= nv] = sn_larger(scale[i >= nv], fabs(up[i] - down[i]) / (2 * step));
+  for (int i = 0; i < rows; ++i) {
     const double by_difference = (up[i] - down[i]) / (2 * step), ours = (double)E[(nv + i) * n];
-    if (!(fabs(ours - by_difference) <= 1e-6 * (scale + 1e-3)))
-      fail_msg("dof %d by %s: %.10g, by differences %.10g", i, what, ours, by_difference);
+    if (!(fabs(ours - by_difference) <= 1e-6 * (scale[i >= nv] + 1e-3)))
+      fail_msg("%s %d by %s: %.10g, by differences %.10g", i < nv ? "dof" : "activation", i < nv ? i : i - nv, what,
+               ours, by_difference);
   }
-  if (!(scale > 1e-6)) fail_msg("%s moves nothing", what);
+  if (!(scale[0] + scale[1] > 1e-6)) fail_msg("%s moves nothing", what);
 }
 
 void sn_check_step_parameters(SnOracle *o, const char *what, const char *const *names, int n, SnMovedModel moved) {
@@ -45,7 +47,7 @@ void sn_check_step_parameters(SnOracle *o, const char *what, const char *const *
   SnModel *plus[PARAMETERS], *minus[PARAMETERS];
   double step[PARAMETERS];
   SnError err;
-  assert_true(m->nv <= MOST && n <= PARAMETERS && m->na == 0);
+  assert_true(m->nv + m->na <= MOST && n <= PARAMETERS);
   for (int p = 0; p < n; ++p) {
     plus[p] = moved(m, p, step[p] = 1e-5);
     minus[p] = moved(m, p, -1e-5);

@@ -62,6 +62,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   for (int i = 0; i < na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[na + i];
   for (int i = 0; i < nout; ++i) g->a.force_bar[i] = (sn_real)ybar[2 * na + i];
   sn_next_activation_vjp(g->m, &g->w, &g->a, &g->lane, (sn_real)kStep);
+  sn_next_bristles_vjp(g->m, &g->w, &g->a, &g->lane, (sn_real)kStep);
   sn_actuation_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_transmission_vjp(g->m, &g->w, &g->a, &g->lane);
   sn_tendon_vjp(g->m, &g->w, &g->a, &g->lane);
@@ -87,14 +88,15 @@ static void check_with(const char *name, SnOracle *o, double speed, int samples,
   sn_grad_world_free(&s.g);
 }
 
-static const char *const models[] = {sn_actuator_xml, sn_controller_xml};
+static const char *const models[] = {sn_actuator_xml, sn_controller_xml, sn_motor_xml};
 
 static void every_branch(void **state) {
   (void)state;
-  for (int x = 0; x < 2; ++x) {
+  for (int x = 0; x < 3; ++x) {
     SnOracle o;
     sn_oracle_load_string(&o, models[x]);
-    check_with(x == 0 ? "actuation, all kinds" : "controllers", &o, 1, 60, sample);
+    static const char *const names[] = {"actuation, all kinds", "controllers", "motors"};
+    check_with(names[x], &o, 1, 60, sample);
     sn_oracle_free(&o);
   }
 }
@@ -109,10 +111,10 @@ static bool bad_sample(void *context) {
 
 static void switches(void **state) {
   (void)state;
-  for (int k = 0; k < 10; ++k) {
+  for (int k = 0; k < 15; ++k) {
     SnError err;
-    const int c = k / 2;
-    mjModel *mj = sn_oracle_read_string(models[k % 2], &err);
+    const int c = k / 3;
+    mjModel *mj = sn_oracle_read_string(models[k % 3], &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;

@@ -199,7 +199,10 @@ static void actuator_slopes(void **state) {
       "actearly='true'/>",
       "<muscle tendon='q' lengthrange='.1 .6' force='50'/><muscle joint='b' lengthrange='-1 1' force='20' "
       "gear='.5'/><muscle tendon='p' lengthrange='-1 1' force='5'/><muscle tendon='r' lengthrange='.2 2' force='40'/>",
-      "<velocity joint='a' kv='3' forcerange='-1 1'/><velocity tendon='p' kv='2'/>"};
+      "<velocity joint='a' kv='3' forcerange='-1 1'/><velocity tendon='p' kv='2'/>",
+      "<dcmotor joint='b' motorconst='.4' resistance='.2' thermal='3 5 0 .04 20 25' gear='2'/><dcmotor tendon='q' "
+      "motorconst='.3' resistance='.1' thermal='2 3 0 .02 20 20' inductance='.01' lugre='3 .4 .2 .3 .1'/><dcmotor "
+      "tendon='r' motorconst='.3' resistance='.1' input='pos vel' controller='1 0 2 0 0 .5' saturation='.3'/>"};
   const size_t n = sizeof actuators / sizeof *actuators;
   for (size_t i = 0; i < 2 * n; ++i) {
     static char xml[5000];
