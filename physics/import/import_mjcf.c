@@ -159,6 +159,8 @@ SAME(SN_SENS_CONTACT, mjSENS_CONTACT);
 SAME(SN_SENS_E_POTENTIAL, mjSENS_E_POTENTIAL);
 SAME(SN_SENS_E_KINETIC, mjSENS_E_KINETIC);
 SAME(SN_SENS_CLOCK, mjSENS_CLOCK);
+SAME(SN_SENS_USER, mjSENS_USER);
+SAME(1, mjPROJ_ORTHOGRAPHIC);
 #undef SAME
 
 // One enumerator for every field that has a rule; two rules for one field do not compile.
@@ -299,21 +301,44 @@ static void take_colours(SnModel *m, const mjModel *mj) {
       m->geom_rgba[4 * i + k] = (sn_real)mj->mat_rgba[4 * mj->geom_matid[i] + k];
 }
 
-// Signed distance fields are accepted when they collide with nothing: makes sure that they, and meshes and height
-// fields of which the same is true, stay for show.
-static void hide_visual_geoms(SnModel *m, const bool *touchable) {
-  for (int i = 0; i < m->ngeom; ++i) {
-    const int type = m->geom_type[i];
-    if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
-    if (!touchable[i]) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
-    if (type == SN_GEOM_SDF || (type == SN_GEOM_HFIELD && !touchable[i])) m->geom_dataid[i] = -1;
+// What geoms are there for besides being drawn: something can touch them, a sensor's ray can meet them.
+typedef struct Uses {
+  bool *touched, *seen;
+} Uses;
+
+// Fills in which geoms some ray can meet: those that are drawn, and not of the body of its own sensor.
+static void find_seen(const SnModel *m, bool *seen) {
+  for (int s = 0; s < m->nsensor; ++s) {
+    const int id = m->sensor_objid[s];
+    if (m->sensor_type[s] != SN_SENS_RANGEFINDER) continue;
+    const int body = m->sensor_objtype[s] == SN_OBJ_CAMERA ? m->cam_bodyid[id] : m->site_bodyid[id];
+    for (int i = 0; i < m->ngeom; ++i)
+      if (m->geom_bodyid[i] != body && m->geom_rgba[4 * i + 3] != 0) seen[i] = true;
   }
 }
 
-// True when something can touch a geom of this type, SN_GEOM_MESH or SN_GEOM_HFIELD, that has this asset.
-static bool asset_used(const SnModel *m, const bool *touchable, SnGeom type, int asset) {
+// Signed distance fields are accepted when they collide with nothing: makes sure that they, and meshes and height
+// fields of which the same is true, stay for show.
+static void hide_visual_geoms(SnModel *m, const Uses *uses) {
+  for (int i = 0; i < m->ngeom; ++i) {
+    const int type = m->geom_type[i];
+    if (type != SN_GEOM_HFIELD && type != SN_GEOM_SDF && type != SN_GEOM_MESH) continue;
+    if (!uses->touched[i]) m->geom_contype[i] = m->geom_conaffinity[i] = 0;
+    if (type == SN_GEOM_SDF || (type == SN_GEOM_HFIELD && !uses->touched[i] && !uses->seen[i])) m->geom_dataid[i] = -1;
+  }
+}
+
+// True when one of these geoms is of this type, SN_GEOM_MESH or SN_GEOM_HFIELD, and has this asset.
+static bool asset_used(const SnModel *m, const bool *geoms, SnGeom type, int asset) {
   for (int i = 0; i < m->ngeom; ++i)
-    if (m->geom_type[i] == (int)type && m->geom_dataid[i] == asset && touchable[i]) return true;
+    if (m->geom_type[i] == (int)type && m->geom_dataid[i] == asset && geoms[i]) return true;
+  return false;
+}
+
+// True when a site has this mesh, so that it is the zone of sensors.
+static bool mesh_is_zone(const SnModel *m, int mesh) {
+  for (int i = 0; i < m->nsite; ++i)
+    if (m->site_dataid[i] == mesh) return true;
   return false;
 }
 
@@ -322,13 +347,27 @@ static bool asset_used(const SnModel *m, const bool *touchable, SnGeom type, int
   memmove(m->field + (size_t)(to) * (width), m->field + (size_t)(from) * (width), \
           sizeof *m->field * (size_t)(n) * (width))
 
-// Empties the meshes that no contact can need (most of a musculoskeletal model: 124,000 vertices of bones in MyoHand)
-// and closes the gaps. Addresses ascend with the mesh, so everything moves towards the front.
-static void drop_visual_meshes(SnModel *m, const bool *touchable) {
+// Empties the triangles that no ray can meet, and closes the gaps.
+static void drop_unseen_triangles(SnModel *m, const Uses *uses) {
+  int nface = 0;
+  for (int i = 0; i < m->nmesh; ++i) {
+    const int face = m->mesh_faceadr[i];
+    if (!asset_used(m, uses->seen, SN_GEOM_MESH, i)) m->mesh_facenum[i] = 0;
+    MOVE(mesh_face, nface, face, m->mesh_facenum[i], 3);
+    m->mesh_faceadr[i] = nface;
+    nface += m->mesh_facenum[i];
+  }
+  m->nmeshface = nface;
+}
+
+// Empties the hulls that no contact and no zone can need (most of a musculoskeletal model: 124,000 vertices of bones in
+// MyoHand), with their vertices where no triangle is left either, and closes the gaps. Addresses ascend with the mesh,
+// so everything moves towards the front.
+static void drop_visual_meshes(SnModel *m, const Uses *uses) {
   int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
   for (int i = 0; i < m->nmesh; ++i) {
-    const bool keep = asset_used(m, touchable, SN_GEOM_MESH, i);
-    const int vert = m->mesh_vertadr[i], vertnum = keep ? m->mesh_vertnum[i] : 0;
+    const bool keep = asset_used(m, uses->touched, SN_GEOM_MESH, i) || mesh_is_zone(m, i);
+    const int vert = m->mesh_vertadr[i], vertnum = keep || m->mesh_facenum[i] > 0 ? m->mesh_vertnum[i] : 0;
     const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
     const int graph = keep ? m->mesh_graphadr[i] : -1;
     const int graphnum = graph < 0 ? 0 : 2 + 3 * m->mesh_graph[graph] + 6 * m->mesh_graph[graph + 1];
@@ -367,10 +406,10 @@ static void drop_visual_meshes(SnModel *m, const bool *touchable) {
 }
 
 // The same for height fields.
-static void drop_visual_hfields(SnModel *m, const bool *touchable) {
+static void drop_visual_hfields(SnModel *m, const Uses *uses) {
   int ndata = 0;
   for (int i = 0; i < m->nhfield; ++i) {
-    const bool keep = asset_used(m, touchable, SN_GEOM_HFIELD, i);
+    const bool keep = asset_used(m, uses->touched, SN_GEOM_HFIELD, i) || asset_used(m, uses->seen, SN_GEOM_HFIELD, i);
     if (!keep) m->hfield_nrow[i] = m->hfield_ncol[i] = 0;
     const int n = m->hfield_nrow[i] * m->hfield_ncol[i];
     MOVE(hfield_data, ndata, m->hfield_adr[i], n, 1);
@@ -380,6 +419,24 @@ static void drop_visual_hfields(SnModel *m, const bool *touchable) {
   m->nhfielddata = ndata;
 }
 #undef MOVE
+
+// Leaves out what nothing can touch, see or be inside of. Returns false and err when out of memory.
+static bool drop_unused(SnModel *m, const mjModel *mj, SnError *err) {
+  const Uses uses = {sn_import_touchable(mj), calloc((size_t)m->ngeom + 1, sizeof(bool))};
+  const bool ok = uses.touched && uses.seen;
+  if (ok) {
+    find_seen(m, uses.seen);
+    hide_visual_geoms(m, &uses);
+    drop_unseen_triangles(m, &uses);
+    drop_visual_meshes(m, &uses);
+    drop_visual_hfields(m, &uses);
+  } else {
+    sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  }
+  free(uses.touched);
+  free(uses.seen);
+  return ok;
+}
 
 static SnCode refuse_unsupported(const mjModel *mj, SnError *err) {
   int count = 0;
@@ -435,18 +492,9 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
   take_same_frames(m, mj);
   take_colours(m, mj);
   copy_option(m, mj);
-  bool *touchable = sn_import_touchable(mj);
-  if (touchable) {
-    hide_visual_geoms(m, touchable);
-    drop_visual_meshes(m, touchable);
-    drop_visual_hfields(m, touchable);
-  } else {
-    sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
-  }
-  if (!touchable || sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
+  if (!drop_unused(m, mj, err) || sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
     sn_model_free(m);
     m = NULL;
   }
-  free(touchable);
   return m;
 }

@@ -53,6 +53,7 @@ void sn_model_free(SnModel *m) {
 SnCode sn_model_setup(SnModel *m, SnError *err) {
   SnCode code = sn_setup_tree(m, err);
   if (code == SN_OK) code = sn_setup_collision(m, err);
+  if (code == SN_OK) code = sn_setup_ray(m, err);
   if (code == SN_OK) code = sn_setup_tendon(m, err);
   if (code == SN_OK) code = sn_setup_pose(m, err);
   if (code == SN_OK) code = sn_setup_passive(m, err);

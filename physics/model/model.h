@@ -19,6 +19,7 @@ enum { SN_MAXCON_PAIR = 8 };     // most contacts of one pair of geoms that are 
 enum { SN_MAXCON_HFIELD = 50 };  // most contacts of a height field and another geom
 enum { SN_COLLIDE_BLOCK = 8 };   // pairs that the broad phase tests at a time
 enum { SN_POLY_MAX = 256 };      // most corners of a face of a hull
+enum { SN_RAY_LEVELS = 24 };     // most levels of a tree of triangles
 enum { SN_COLLIDE_CHUNK = 32 };  // most pairs that the narrow phase takes at a time
 enum { SN_COLLIDE_SLOTS = 9 };   // contact slots of each: one more than needed spreads them over the cache
 // Sets the same two for a model with height fields that can touch something.
@@ -135,7 +136,8 @@ typedef enum SnSensor {
   SN_SENS_CONTACT = 42,
   SN_SENS_E_POTENTIAL = 43,
   SN_SENS_E_KINETIC = 44,
-  SN_SENS_CLOCK = 45
+  SN_SENS_CLOCK = 45,
+  SN_SENS_USER = 48
 } SnSensor;
 // Lists types of the object that an equality or sensor refers to (mjtObj).
 enum { SN_OBJ_BODY = 1, SN_OBJ_XBODY = 2, SN_OBJ_JOINT = 3, SN_OBJ_GEOM = 5, SN_OBJ_SITE = 6, SN_OBJ_CAMERA = 7 };

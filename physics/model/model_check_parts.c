@@ -33,6 +33,7 @@ static SnCode check_units(const SnModel *m, SnError *err) {
   if (code == SN_OK) code = check_quats("body_iquat", m->body_iquat, m->nbody, err);
   if (code == SN_OK) code = check_quats("geom_quat", m->geom_quat, m->ngeom, err);
   if (code == SN_OK) code = check_quats("site_quat", m->site_quat, m->nsite, err);
+  if (code == SN_OK) code = check_quats("mesh_quat", m->mesh_quat, m->nmesh, err);
   if (code == SN_OK) code = check_quats("cam_quat", m->cam_quat, m->ncam, err);
   if (code == SN_OK) code = check_quats("key_mquat", m->key_mquat, m->nkey * m->nmocap, err);
   if (code == SN_OK) code = check_positions(m, "qpos0", m->qpos0, err);
@@ -140,6 +141,10 @@ static SnCode check_meshes(const SnModel *m, SnError *err) {
     if (nvert > m->nmeshvert - m->mesh_vertadr[i]) COMPLAIN(mesh_vertnum, i, "reaches past the last vertex");
     if (m->mesh_polynum[i] > m->nmeshpoly - m->mesh_polyadr[i])
       COMPLAIN(mesh_polynum, i, "reaches past the last polygon");
+    if (m->mesh_facenum[i] > m->nmeshface - m->mesh_faceadr[i])
+      COMPLAIN(mesh_facenum, i, "reaches past the last triangle");
+    for (int k = 3 * m->mesh_faceadr[i]; k < 3 * (m->mesh_faceadr[i] + m->mesh_facenum[i]); ++k)
+      if (m->mesh_face[k] >= nvert) COMPLAIN(mesh_face, k, "must be a vertex of the mesh");
     SnCode code = m->mesh_graphadr[i] < 0 ? SN_OK : check_graph(m, i, err);
     if (code == SN_OK) code = check_polygons(m, i, err);
     if (code != SN_OK) return code;

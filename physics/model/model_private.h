@@ -36,6 +36,7 @@ SnCode sn_setup_passive(SnModel *m, SnError *err);     // springs, dampers, grav
 SnCode sn_setup_fluid(SnModel *m, SnError *err);       // parts that a fluid pushes
 SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
 SnCode sn_setup_needs(SnModel *m, SnError *err);       // frames and points that a step computes
+SnCode sn_setup_ray(SnModel *m, SnError *err);         // trees of triangles
 SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 #endif

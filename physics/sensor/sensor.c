@@ -1,7 +1,8 @@
 // Sensors that a cost can use, with MuJoCo's definitions (manual, XMLreference, "sensor").
 //
-// Sensors of frames stand in sensor_frame.c, of accelerations and interaction forces in sensor_force.c, of zones and
-// rays in sensor_shape.c, of energies in sensor_energy.c. Sensors of limits are zero while their limit has no row.
+// Sensors of frames stand in sensor_frame.c, of accelerations and interaction forces in sensor_force.c, of zones in
+// sensor_shape.c, of rays in sensor_range.c, of energies in sensor_energy.c. Sensors of limits are zero while their
+// limit has no row.
 //
 // Adjoint. A value that is one of the engine's quantities hands its bar to that quantity's: lengths and rates of
 // tendons and actuators, forces of actuators (sn_actuator_force_vjp turns those on). A limit's position has the row's
@@ -23,8 +24,9 @@
 #include "physics/sensor/sensor_private.h"
 #include "physics/step/step.h"
 
-SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
-  switch (m->sensor_type[i]) {
+// Types that the engine always computes.
+SN_LOCAL bool sensor_is_plain(int type) {
+  switch (type) {
     case SN_SENS_VELOCIMETER:
     case SN_SENS_GYRO:
     case SN_SENS_JOINTPOS:
@@ -51,7 +53,16 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
     case SN_SENS_E_POTENTIAL:
     case SN_SENS_E_KINETIC:
     case SN_SENS_CLOCK:
+    case SN_SENS_USER:
       return true;
+    default:
+      return false;
+  }
+}
+
+SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
+  if (sensor_is_plain(m->sensor_type[i])) return true;
+  switch (m->sensor_type[i]) {
     case SN_SENS_ACCELEROMETER:
     case SN_SENS_FORCE:
     case SN_SENS_TORQUE:
@@ -60,8 +71,9 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
       return sn_force_sensor_supported(m, i);
     case SN_SENS_TOUCH:
     case SN_SENS_INSIDESITE:
-    case SN_SENS_RANGEFINDER:
       return sn_shape_sensor_supported(m, i);
+    case SN_SENS_RANGEFINDER:
+      return sn_range_sensor_supported(m, i);
     case SN_SENS_CONTACT:
       return sn_contact_sensor_supported(m, i);
     case SN_SENS_GEOMDIST:
@@ -91,6 +103,7 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
     case SN_SENS_BALLQUAT:
     case SN_SENS_BALLANGVEL:
     case SN_SENS_CLOCK:
+    case SN_SENS_USER:
       return SN_STAGE_STATE;
     case SN_SENS_TENDONPOS:
       return SN_STAGE_TENDON;
@@ -180,8 +193,10 @@ SN_LOCAL bool sensor_kind_value(const SnModel *m, const SnWorld *w, int i, sn_re
   switch (type) {
     case SN_SENS_TOUCH:
     case SN_SENS_INSIDESITE:
-    case SN_SENS_RANGEFINDER:
       sn_shape_sensor_value(m, w, i, value);
+      return true;
+    case SN_SENS_RANGEFINDER:
+      sn_range_sensor_value(m, w, i, value);
       return true;
     case SN_SENS_CONTACT:
       sn_contact_sensor_value(m, w, i, value);
@@ -206,6 +221,9 @@ SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_rea
   switch (type) {
     case SN_SENS_CLOCK:
       value[0] = *w->time;
+      break;
+    case SN_SENS_USER:
+      sn_zero(value, m->sensor_dim[i]);
       break;
     case SN_SENS_JOINTPOS:
       value[0] = w->qpos[m->jnt_qposadr[id]];
@@ -299,11 +317,9 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
     case SN_SENS_E_POTENTIAL:
     case SN_SENS_E_KINETIC:
       return sn_energy_differentiable(m, m->sensor_type[i]);
-    case SN_SENS_TOUCH:
     case SN_SENS_INSIDESITE:
-    case SN_SENS_RANGEFINDER:
-      return sn_shape_sensor_differentiable(m, i);
     case SN_SENS_CONTACT:
+    case SN_SENS_USER:
       return false;
     default:
       return true;
@@ -374,8 +390,7 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
     case SN_SENS_CLOCK:
       break;
     case SN_SENS_TOUCH:
-    case SN_SENS_RANGEFINDER:
-      sn_shape_sensor_vjp(m, w, a, i, bar[0]);
+      sn_touch_sensor_vjp(m, w, a, i, bar[0]);
       break;
     case SN_SENS_GEOMDIST:
     case SN_SENS_GEOMNORMAL:
@@ -426,12 +441,17 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   }
 }
 
-enum { SN_SENSOR_BARS = 6 };  // most numbers of a sensor that has a gradient
+enum { SN_SENSOR_BARS = 6 };  // most numbers of a sensor that has a gradient and is no image
 
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
   sn_real bar[SN_SENSOR_BARS] = {0}, value[SN_SENSOR_BARS], low;
+  const bool cut = sensor_cutoff(m, i, &low);
+  if (m->sensor_type[i] == SN_SENS_RANGEFINDER) {
+    sn_range_sensor_vjp(m, w, a, i, value_bar, cut ? low : -SN_MAXVAL, cut ? m->sensor_cutoff[i] : SN_MAXVAL);
+    return;
+  }
   sn_copy(bar, value_bar, sn_sensor_is_quat(m, i) ? 3 : m->sensor_dim[i]);
-  if (sensor_cutoff(m, i, &low)) {
+  if (cut) {
     sensor_raw_value(m, w, i, value);
     for (int k = 0; k < m->sensor_dim[i]; ++k)
       if (value[k] < low || value[k] > m->sensor_cutoff[i]) bar[k] = 0;

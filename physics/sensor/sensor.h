@@ -15,9 +15,9 @@
 //   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms, sites and fixed cameras, also relative to
 //   one of those), camprojection (fixed cameras); velocimeter, gyro, magnetometer, subtreecom, subtreelinvel,
 //   subtreeangmom, e_potential, e_kinetic; accelerometer, framelinacc, frameangacc; force, torque (of a site that is
-//   not the world's, where no spatial tendon leads out of its body's subtree); touch, insidesite (zones but meshes, not
-//   `enclosed`); rangefinder of a site, where its rays may meet planes, spheres, capsules, ellipsoids, cylinders and
-//   boxes alone; contact (zones but meshes); geomdist, geomnormal, geomfromto of geoms that the engine can collide
+//   not the world's, where no spatial tendon leads out of its body's subtree); touch (zones but meshes), insidesite
+//   (not `enclosed`); rangefinder of a site or a fixed camera, unless a ray might meet a signed distance field;
+//   contact; geomdist, geomnormal, geomfromto of geoms that the engine can collide; user, which is 0 without a callback
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
 // Returns the stage whose fields sensor i, a supported one, reads. All stages that sn_forward runs before it must have
@@ -35,11 +35,10 @@ SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn
 // Returns whether the value is a quaternion.
 SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
-// Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, rangefinders that
-// report more than a distance, kinetic energy where tendons have armature, and some forces of actuators on a joint.
-// Such forces depend on moment arms that move (tendons, sites), act on ball or free joints, or have gravity
-// compensation in them. With the noslip solver or flag diagexact they are all that depend on accelerations
-// or on constraint forces.
+// Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, user, kinetic
+// energy where tendons have armature, and some forces of actuators on a joint. Such forces depend on moment arms that
+// move (tendons, sites), act on ball or free joints, or have gravity compensation in them. With the noslip solver or
+// flag diagexact they are all that depend on accelerations or on constraint forces.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],

@@ -45,7 +45,7 @@ SN_FUNC bool sn_contact_sensor_supported(const SnModel *m, int i) {
   const bool known = m->sensor_intprm[SN_NSENS * i] >> CONTACT_FIELDS == 0 && reduce >= 0 && reduce <= CONTACT_NET;
   if (!known || slot == 0 || m->sensor_dim[i] % slot != 0) return false;
   if (reduce == CONTACT_NET && (contact_has(m, i, CONTACT_LINVEL) || contact_has(m, i, CONTACT_ANGVEL))) return false;
-  return type != SN_OBJ_SITE || sn_ray_meets(m->site_type[m->sensor_objid[i]]);
+  return type != SN_OBJ_SITE || sn_site_is_zone(m, m->sensor_objid[i]);
 }
 
 SN_FUNC SnStage sn_contact_sensor_stage(const SnModel *m, int i) {

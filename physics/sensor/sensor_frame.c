@@ -264,14 +264,22 @@ SN_LOCAL void frame_magnetic_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, site, NULL, torque);
 }
 
-// Focal lengths of a camera [pixels].
-SN_LOCAL void frame_focal(const SnModel *m, int cam, sn_real *focal) {
-  const sn_real *size = m->cam_sensorsize + 2 * cam;
-  const int *resolution = m->cam_resolution + 2 * cam;
-  for (int k = 0; k < 2; ++k)
-    focal[k] = size[0] != 0 && size[1] != 0
-                   ? m->cam_intrinsic[4 * cam + k] / size[k] * (sn_real)resolution[k]
-                   : SN_R(0.5) / sn_tan(m->cam_fovy[cam] * (SN_PI / SN_R(360.0))) * (sn_real)resolution[1];
+// What a sensor of this size, or a picture of this length on it, has of pixels; MuJoCo computes it in single precision.
+SN_LOCAL sn_real frame_pixels(sn_real length, sn_real size, int pixels) {
+  return (sn_real)((float)length / (float)size * (float)pixels);
+}
+
+SN_FUNC void sn_camera_lens(const SnModel *m, int cam, sn_real focal[2], sn_real centre[2]) {
+  const sn_real *size = m->cam_sensorsize + 2 * cam, *intrinsic = m->cam_intrinsic + 4 * cam;
+  const int *pixels = m->cam_resolution + 2 * cam;
+  const bool sized = size[0] != 0 && size[1] != 0;
+  for (int k = 0; k < 2; ++k) {
+    focal[k] = SN_R(0.5) / sn_tan(m->cam_fovy[cam] * (SN_PI / SN_R(360.0))) * (sn_real)pixels[1];
+    centre[k] = SN_R(0.5) * (sn_real)pixels[k];
+    if (!sized) continue;
+    focal[k] = frame_pixels(intrinsic[k], size[k], pixels[k]);
+    centre[k] = frame_pixels(intrinsic[2 + k], size[k], pixels[k]);
+  }
 }
 
 // Where a camera sees a point: q in its own axes, and the depth that divides, never 0.
@@ -287,17 +295,17 @@ SN_LOCAL sn_real frame_seen(const SnModel *m, const SnWorld *w, int i, sn_real *
 // Pixels (x to the right, y down) at which a camera sees a site.
 SN_LOCAL void frame_projection_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int *resolution = m->cam_resolution + 2 * m->sensor_refid[i];
-  sn_real focal[2], q[3], mat[9];
+  sn_real focal[2], centre[2], q[3], mat[9];
   const sn_real depth = frame_seen(m, w, i, q, mat);
-  frame_focal(m, m->sensor_refid[i], focal);
+  sn_camera_lens(m, m->sensor_refid[i], focal, centre);
   value[0] = -focal[0] * (q[0] / depth) + SN_R(0.5) * (sn_real)resolution[0];
   value[1] = focal[1] * (q[1] / depth) + SN_R(0.5) * (sn_real)resolution[1];
 }
 
 SN_LOCAL void frame_projection_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
-  sn_real focal[2], q[3], mat[9], local[3], force[3], pos[3];
+  sn_real focal[2], centre[2], q[3], mat[9], local[3], force[3], pos[3];
   const sn_real depth = frame_seen(m, w, i, q, mat);
-  frame_focal(m, m->sensor_refid[i], focal);
+  sn_camera_lens(m, m->sensor_refid[i], focal, centre);
   const sn_real x = -focal[0] * bar[0] / depth, y = focal[1] * bar[1] / depth;
   sn_set3(local, x, y, -(x * q[0] + y * q[1]) / depth);
   sn_mulmatvec3(force, mat, local);

@@ -16,6 +16,8 @@ SN_FUNC void sn_frame_sensor_value(const SnModel *m, const SnWorld *w, int i, sn
 SN_FUNC void sn_frame_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real bar[3]);
 // Computes the centre of mass of a body's subtree [m].
 SN_FUNC void sn_subtree_com(const SnModel *m, const SnWorld *w, int body, sn_real *value);
+// Computes focal lengths and principal point, from the top left, of a perspective camera [pixels].
+SN_FUNC void sn_camera_lens(const SnModel *m, int cam, sn_real focal[2], sn_real centre[2]);
 // Computes r = I x in world axes: I the inertia of a body about its centre of mass, R its principal axes.
 SN_FUNC void sn_sensor_inertia(const SnModel *m, int body, const sn_real *R, const sn_real *x, sn_real *r);
 
@@ -48,15 +50,27 @@ SN_FUNC void sn_force_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 
 // ---- sensor_shape.c ----
 
-// Returns whether sensor i is supported, and whether it has a gradient: touch, insidesite, rangefinder.
+// Returns whether sensor i, touch or insidesite, is supported.
 SN_FUNC bool sn_shape_sensor_supported(const SnModel *m, int i);
-SN_FUNC bool sn_shape_sensor_differentiable(const SnModel *m, int i);
-// Write the value, and add the adjoint, of sensor i of these types; that of touch as of sensor_force.c.
+// Writes the value of sensor i of these types.
 SN_FUNC void sn_shape_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
-SN_FUNC void sn_shape_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real bar);
+// Adds the adjoint of a touch sensor, as those of sensor_force.c.
+SN_FUNC void sn_touch_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real bar);
 
+// Returns whether a site has a zone that the engine knows.
+SN_FUNC bool sn_site_is_zone(const SnModel *m, int site);
 // Returns whether a point of the world is in the zone of a site.
 SN_FUNC bool sn_site_contains(const SnModel *m, const SnWorld *w, int site, const sn_real *point);
+
+// ---- sensor_range.c ----
+
+// Returns whether sensor i, a rangefinder, is supported.
+SN_FUNC bool sn_range_sensor_supported(const SnModel *m, int i);
+// Writes its value.
+SN_FUNC void sn_range_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
+// Adds its adjoint; numbers below low or above high have none.
+SN_FUNC void sn_range_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar,
+                                 sn_real low, sn_real high);
 
 // ---- sensor_distance.c ----
 
@@ -82,20 +96,47 @@ SN_FUNC bool sn_energy_differentiable(const SnModel *m, int type);
 SN_FUNC sn_real sn_energy_value(const SnModel *m, const SnWorld *w, int type);
 SN_FUNC void sn_energy_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, sn_real bar);
 
-// ---- ray.c ----
+// ---- ray.c, ray_mesh.c ----
 
-// Points to a shape: SnGeom, pose, sizes.
+// Points to a shape: SnGeom, mesh or height field, pose, sizes.
 typedef struct SnRayShape {
-  int type;
+  int type, data;
   const sn_real *pos, *mat, *size;
 } SnRayShape;
 
-// Returns whether sn_ray and sn_shape_contains know shapes of this type (SnGeom).
+// Holds what is known where a ray meets a surface: the unit normal outwards, in world axes, and how it bends. bend is
+// the diagonal of its derivative by the point, in the shape's axes [1/m], with the part along the normal still in it.
+typedef struct SnRayHit {
+  sn_real normal[3], bend[3];
+} SnRayHit;
+
+// Returns whether sn_ray and sn_shape_contains know shapes of this type (SnGeom) without a model.
 SN_FUNC bool sn_ray_meets(int type);
-// Returns how far along the unit vector `along` from a point the ray meets a shape [m]; -1: never. normal, or NULL,
-// gets the unit normal outwards where it does.
-SN_FUNC sn_real sn_ray(const SnRayShape *shape, const sn_real *from, const sn_real *along, sn_real *normal);
+// Returns whether sn_ray knows geom g.
+SN_FUNC bool sn_ray_meets_geom(const SnModel *m, int g);
+// Returns how far along the unit vector `along` from a point the ray meets a shape [m]; -1: never. hit, or NULL, is
+// filled where it does.
+SN_FUNC sn_real sn_ray(const SnModel *m, const SnRayShape *shape, const sn_real *from, const sn_real *along,
+                       SnRayHit *hit);
 // Returns whether a point of the world is inside.
-SN_FUNC bool sn_shape_contains(const SnRayShape *shape, const sn_real *point);
+SN_FUNC bool sn_shape_contains(const SnModel *m, const SnRayShape *shape, const sn_real *point);
+
+// Holds a ray in the frame of a shape, and the nearest hit so far.
+typedef struct SnRay {
+  sn_real p[3], v[3];
+  sn_real x;          // -1: none
+  sn_real normal[3];  // outwards, of any length
+  sn_real bend[3];    // diagonal of the derivative of that normal by the point
+} SnRay;
+
+// Takes the point at x as the hit, if it is ahead and nearer than the one so far. bend NULL: the surface is flat.
+SN_FUNC void sn_ray_take(SnRay *r, sn_real x, const sn_real *normal, const sn_real *bend);
+// Meets a box with these half extents. all, or NULL, gets how far along the ray each face is met (-x, x, -y, y, -z, z);
+// -1: never.
+SN_FUNC void sn_ray_box(SnRay *r, const sn_real *size, sn_real all[6]);
+// Meets the triangles of a mesh, size: half extents of the box about its origin that has them all.
+SN_FUNC void sn_ray_mesh(const SnModel *m, int mesh, const sn_real *size, SnRay *r);
+// Meets a height field: its surface, its sides and its base.
+SN_FUNC void sn_ray_hfield(const SnModel *m, int hfield, SnRay *r);
 
 #endif

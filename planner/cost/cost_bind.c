@@ -89,7 +89,8 @@ static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
 
 static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   const SnModel *m = b->m;
-  const int dim = sn_sensor_supported(m, i) ? m->sensor_dim[i] : 0;
+  const bool own = m->sensor_type[i] == SN_SENS_USER;  // 0 whatever happens: no cost is meant to look at that
+  const int dim = sn_sensor_supported(m, i) && !own ? m->sensor_dim[i] : 0;
   if (dim > 0 && sn_sensor_is_quat(m, i))
     add_item(list, SN_ITEM_SENSOR_QUAT, i);
   else if (dim == 1 || dim == 3)

@@ -131,9 +131,23 @@ static const char terrain[] =
     " <body pos='0 0 .3'><joint axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 -.05'/></body>"
     "</worldbody></mujoco>";
 
+// Rays of a site and of two cameras at a mesh, at hills and at a box that nothing can touch; a zone that is a mesh.
+static const char rays[] =
+    "<mujoco model='rays'><asset><mesh name='wedge' vertex='-.1 -.1 -.1 .1 -.1 -.1 .1 .1 -.1 -.1 .1 -.1 -.1 0 .1 .1 0 "
+    ".1'/><hfield name='hills' nrow='3' ncol='4' size='.8 .6 .15 .1' elevation='3 1 4 1 5 9 2 6 5 3 5 8'/></asset>"
+    "<worldbody><geom type='hfield' hfield='hills' contype='0' conaffinity='0'/><geom type='box' size='.1 .1 .1' "
+    "pos='.5 0 .2' contype='0' conaffinity='0'/><camera name='flat' pos='0 0 1' projection='orthographic' fovy='.5' "
+    "resolution='3 2'/><body pos='0 0 .4'><freejoint/><geom type='mesh' mesh='wedge' contype='0' conaffinity='0'/>"
+    "</body><body pos='0 0 .9'><joint axis='0 1 0'/><geom size='.05'/><site name='s' zaxis='.1 0 -1'/><site name='z' "
+    "type='mesh' mesh='wedge'/><camera name='wide' resolution='4 3'/></body></worldbody><sensor><rangefinder site='s' "
+    "data='dist normal'/><rangefinder camera='wide'/><rangefinder camera='flat' data='point depth'/><insidesite "
+    "objtype='xbody' objname='world' site='z'/><user dim='3'/></sensor></mujoco>";
+
 const char *sn_branching_model(void) { return branches; }
 
 const char *sn_terrain_model(void) { return terrain; }
+
+const char *sn_ray_model(void) { return rays; }
 
 const char *sn_small_model(int i) {
   static const char *const models[SN_SMALL_MODELS] = {arm, pile, chains};

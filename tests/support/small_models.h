@@ -14,5 +14,7 @@ const char *sn_slipping_model(void);
 const char *sn_branching_model(void);
 // Returns one more: bodies of every convex shape on a height field.
 const char *sn_terrain_model(void);
+// Returns one with rangefinders that meet a mesh and a height field, and a zone that is a mesh.
+const char *sn_ray_model(void);
 
 #endif

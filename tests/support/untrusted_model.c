@@ -2,11 +2,20 @@
 
 #include <stdlib.h>
 
+#include "physics/sensor/sensor.h"
 #include "physics/step/step.h"
+
+static void compute_sensors(const SnModel *m, SnWorld *w, SnLane *lane) {
+  sn_real *data = malloc(sizeof *data * ((size_t)m->nsensordata + 1));
+  sn_forward(m, w, lane);
+  if (data) sn_sensor_data(m, w, lane, data);
+  free(data);
+}
 
 static int take_steps(const SnModel *m, SnWorld *w, int n) {
   SnLaneShared shared;
   SnLane lane = {.id = 0, .n = 1, .shared = &shared, .team = NULL};
+  compute_sensors(m, w, &lane);
   for (int k = 0; k < n; ++k) {
     for (int i = 0; i < m->nu; ++i) w->ctrl[i] = SN_R(0.5);
     sn_step(m, w, &lane);

@@ -4,9 +4,9 @@
 
 #include "physics/model/model.h"
 
-// Makes a world and takes a few steps with controls on, from qpos0 and from the first keyframe; looks up every name.
-// Returns the steps taken: 0 when the world would be larger than max_bytes. Results may be anything; memory errors are
-// for the sanitizers to find.
+// Makes a world and takes a few steps with controls on, from qpos0 and from the first keyframe. Computes all sensors,
+// and looks up every name. Returns the steps taken: 0 when world or sensors would be larger than max_bytes. Results may
+// be anything; memory errors are for the sanitizers to find.
 int sn_untrusted_model_run(const SnModel *m, size_t max_bytes);
 
 #endif

@@ -268,11 +268,12 @@ static void sensors_are_compared(void **state) {
   char left[100];
   sn_oracle_load_string(
       &o,
-      "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><body pos='0 0 .09'><freejoint/><geom "
-      "name='ball' "
+      "<mujoco><worldbody><camera name='c' mode='track' resolution='2 1'/><geom name='floor' type='plane' size='1 1 "
+      "1'/>"
+      "<body pos='0 0 .09'><freejoint/><geom name='ball' "
       "size='.1'/><site name='s'/></body></worldbody><sensor><framepos objtype='site' objname='s'/><accelerometer "
-      "site='s'/><contact geom1='floor' data='found dist'/><user name='own' dim='2'/><distance geom1='floor' "
-      "geom2='ball'/><user dim='1'/></sensor></mujoco>");
+      "site='s'/><contact geom1='floor' data='found dist'/><rangefinder name='own' camera='c'/><distance geom1='floor' "
+      "geom2='ball'/><insidesite objtype='geom' objname='ball' site='s' enclosed='true'/></sensor></mujoco>");
   sn_model_need_all(o.m);
   sn_world_init(o.m, &o.w, o.memory);
   mj_forward(o.mj, o.d);

@@ -232,7 +232,7 @@ def test_ranges_of_controls(zoo: sinew.Model) -> None:
 def test_sensors(zoo: sinew.Model) -> None:
     assert zoo.sensor_support("where") == (True, True)
     own = '<mujoco><worldbody/><sensor><user dim="2" needstage="pos"/></sensor></mujoco>'
-    assert sinew.Model.from_string(own).sensor_support(0) == (False, False)
+    assert sinew.Model.from_string(own).sensor_support(0) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,13 @@ enum { MAX_WORLD = 64 << 20 };
 
 static int mutations = 1500;  // of each model; the program's argument asks for more
 
-// The small models and one of height fields.
-enum { MODELS = SN_SMALL_MODELS + 1 };
+// The small models, one of height fields, and one of rays.
+enum { MODELS = SN_SMALL_MODELS + 2 };
 
-static const char *small_model(int i) { return i < SN_SMALL_MODELS ? sn_small_model(i) : sn_terrain_model(); }
+static const char *small_model(int i) {
+  if (i < SN_SMALL_MODELS) return sn_small_model(i);
+  return i == SN_SMALL_MODELS ? sn_terrain_model() : sn_ray_model();
+}
 
 // Image of a small model; the caller frees it.
 static unsigned char *model_image(int i, size_t *size) {
@@ -175,6 +178,30 @@ static void height_fields_are_checked(void **state) {
   sn_oracle_free(&o);
 }
 
+// What rays alone can meet stays in the model, and is checked.
+static void triangles_are_checked(void **state) {
+  (void)state;
+  SnOracle o;
+  SnError err = {0};
+  sn_oracle_load_string(&o, sn_ray_model());
+  SnModel *m = o.m;
+  assert_int_equal(m->nmeshface, 8);
+  assert_int_equal(m->nhfielddata, 12);
+  assert_int_equal(sn_model_check(m, &err), SN_OK);
+  m->mesh_facenum[0] = 9;
+  terrain_refused(m, "mesh_facenum[0] is 9; allowed: 0 to 8");
+  m->mesh_facenum[0] = 8;
+  m->mesh_faceadr[0] = 1;
+  terrain_refused(m, "mesh_facenum[0] is 8: reaches past the last triangle");
+  m->mesh_faceadr[0] = 0;
+  m->mesh_face[5] = 6;
+  terrain_refused(m, "mesh_face[5] is 6; allowed: 0 to 5");
+  m->mesh_face[5] = 0;
+  m->mesh_quat[0] = 2;
+  terrain_refused(m, "mesh_quat[0] is 2: must begin a unit quaternion");
+  sn_oracle_free(&o);
+}
+
 static uint64_t rng;
 
 static uint32_t next(void) {
@@ -249,6 +276,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test(an_image_holds_the_model),  cmocka_unit_test(files_are_written_whole),
       cmocka_unit_test(damage_is_named),           cmocka_unit_test(damaged_images_are_refused_or_harmless),
       cmocka_unit_test(height_fields_are_checked),
+      cmocka_unit_test(triangles_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

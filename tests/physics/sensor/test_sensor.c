@@ -134,23 +134,24 @@ static void every_sensor(void **state) {
 static void unsupported(void **state) {
   (void)state;
   SnOracle o;
-  sn_oracle_load_string(
-      &o,
-      "<mujoco><worldbody><camera name='c' mode='track'/><body name='a'><joint/><geom size='.1'/><site "
-      "name='s'/></body></worldbody>"
-      "<sensor><user dim='4'/><framelinacc objtype='camera' objname='c'/><insidesite objtype='camera' objname='c' "
-      "site='s'/>"
-      "<framepos objtype='camera' objname='c'/><user dim='2'/>"
-      "<clock/></sensor></mujoco>");
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><camera name='c' mode='track' resolution='2 2'/><body "
+                        "name='a'><joint/><geom size='.1'/><site "
+                        "name='s'/></body></worldbody>"
+                        "<sensor><rangefinder camera='c'/><framelinacc objtype='camera' objname='c'/><insidesite "
+                        "objtype='camera' objname='c' "
+                        "site='s'/>"
+                        "<framepos objtype='camera' objname='c'/><rangefinder camera='c' data='dir'/>"
+                        "<clock/></sensor></mujoco>");
   for (int i = 0; i < 5; ++i) assert_false(sn_sensor_supported(o.m, i));
   assert_true(sn_sensor_supported(o.m, 5));
-  sn_real data[14];
-  assert_int_equal(o.m->nsensordata, 14);
+  sn_real data[24];
+  assert_int_equal(o.m->nsensordata, 24);
   *o.w.time = SN_R(2.5);
   sn_forward(o.m, &o.w, &o.lane);
   sn_sensor_data(o.m, &o.w, &o.lane, data);
-  for (int i = 0; i < 13; ++i) assert_true(isnan(data[i]));
-  assert_true(data[13] == SN_R(2.5));
+  for (int i = 0; i < 23; ++i) assert_true(isnan(data[i]));
+  assert_true(data[23] == SN_R(2.5));
   sn_oracle_free(&o);
 }
 

@@ -8,18 +8,21 @@
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"
 
-enum { SITES = 24, KINDS = 6 };
+enum { SITES = 24, KINDS = 6, ZONES = 7 };
 
 // A cluster of geoms of every kind that rays know, and many rays from all around it, from sites that move and from some
 // that do not; zones of every kind about them.
 static char *scene(void) {
   static const char *const kinds[KINDS] = {"sphere", "capsule", "ellipsoid", "cylinder", "box", "sphere"};
-  const size_t capacity = 40000;
+  static const char *const zones[ZONES] = {"sphere", "capsule",           "ellipsoid", "cylinder",
+                                           "box",    "mesh' mesh='wedge", "sphere"};
+  const size_t capacity = 60000;
   char *xml = malloc(capacity);
   size_t n = 0;
   n += (size_t)snprintf(
       xml + n, capacity - n,
-      "<mujoco><asset><material name='clear' rgba='1 1 1 0'/><material name='red' rgba='1 0 0 1'/></asset><worldbody>"
+      "<mujoco><asset><mesh name='wedge' vertex='0 0 0 .7 0 0 0 .8 0 0 0 .9 .6 .7 .5'/><material name='clear' rgba='1 "
+      "1 1 0'/><material name='red' rgba='1 0 0 1'/></asset><worldbody>"
       "<geom name='floor' type='plane' size='1 2 1' pos='0 0 -1' euler='3 4 5' contype='0' conaffinity='0'/>"
       "<geom name='glass' type='box' size='.5 .5 .5' rgba='1 1 1 0' contype='0' conaffinity='0'/>"
       "<geom name='sheer' size='.7' material='clear' rgba='1 1 1 1' contype='0' conaffinity='0'/>");
@@ -38,7 +41,7 @@ static char *scene(void) {
                           "conaffinity='0'/><site name='s%d' "
                           "zaxis='%g %g %g' type='%s' size='.3 .25 .35'/></body>",
                           k, p[0], p[1], p[2], k % 2 ? "ball" : "hinge", k, -p[0] + 0.2, -p[1], -p[2] + 0.1 * (k % 3),
-                          kinds[k % KINDS]);
+                          zones[k % ZONES]);
   }
   n += (size_t)snprintf(xml + n, capacity - n, "</worldbody><sensor>");
   for (int k = 0; k < SITES; ++k)
@@ -151,7 +154,7 @@ static void gradients(void **state) {
   char *xml = scene();
   sn_oracle_load_string(&o, xml);
   for (int i = 0; i < o.m->nsensor; ++i)
-    assert_true(sn_sensor_differentiable(o.m, i) == (i < SITES));  // a distance, and nothing else of a ray
+    assert_true(sn_sensor_differentiable(o.m, i) == (o.m->sensor_type[i] == SN_SENS_RANGEFINDER));
   sn_grad_world_init(&x.g, &o);
   const SnGradCase c = {.name = "ranges",
                         .nx = sn_grad_world_nx(&x.g),
@@ -169,21 +172,20 @@ static void gradients(void **state) {
   free(xml);
 }
 
-// Rays that might meet a mesh, an image of a camera, zones of meshes and enclosure are not computed.
+// Touch in the zone of a mesh, enclosure, and a rangefinder that might meet a signed distance field are not computed.
 static void unsupported(void **state) {
   (void)state;
   SnOracle o;
   sn_oracle_load_string(
       &o,
       "<mujoco><asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1'/></asset><worldbody><camera name='c' "
-      "resolution='2 2'/><geom type='mesh' mesh='m' pos='0 0 5' contype='0' conaffinity='0' group='4'/><body "
-      "name='a'><joint/><geom size='.1'/><site name='s'/><site name='m' type='mesh' "
-      "mesh='m'/></body></worldbody><sensor>"
-      "<rangefinder site='s'/><rangefinder camera='c'/><touch site='s'/><insidesite objtype='body' objname='a' "
-      "site='m'/>"
+      "resolution='2 2'/><body name='a'><joint/><geom size='.1'/><site name='s'/><site name='m' type='mesh' "
+      "mesh='m'/></body><body name='b'><geom size='.1'/><geom type='sdf' mesh='m' pos='0 0 5' contype='0' "
+      "conaffinity='0'/><site name='b'/></body></worldbody><sensor>"
+      "<rangefinder site='b'/><rangefinder camera='c'/><touch site='s'/><touch site='m'/>"
       "<insidesite objtype='body' objname='a' site='s' enclosed='true'/><insidesite objtype='body' objname='a' "
-      "site='s'/></sensor></mujoco>");
-  const bool want[6] = {false, false, true, false, false, true};
+      "site='m'/></sensor></mujoco>");
+  const bool want[6] = {true, false, true, false, false, true};
   assert_int_equal(o.m->nsensor, 6);
   for (int i = 0; i < 6; ++i)
     if (sn_sensor_supported(o.m, i) != want[i]) fail_msg("sensor %d", i);
