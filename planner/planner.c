@@ -36,6 +36,7 @@ static void make_state(const SnModel *m, SnStateBuffer *s, bool *ok) {
   s->qpos = sn_planner_calloc((size_t)m->nq, sizeof(sn_real), ok);
   s->qvel = sn_planner_calloc((size_t)m->nv, sizeof(sn_real), ok);
   s->act = sn_planner_calloc((size_t)m->na, sizeof(sn_real), ok);
+  s->past = sn_planner_calloc((size_t)sn_past_size(m), sizeof(sn_real), ok);
   s->mocap_pos = sn_planner_calloc(3 * (size_t)m->nmocap, sizeof(sn_real), ok);
   s->mocap_quat = sn_planner_calloc(4 * (size_t)m->nmocap, sizeof(sn_real), ok);
   s->qacc_warmstart = sn_planner_calloc((size_t)m->nv, sizeof(sn_real), ok);
@@ -45,6 +46,7 @@ static void free_state(SnStateBuffer *s) {
   free(s->qpos);
   free(s->qvel);
   free(s->act);
+  free(s->past);
   free(s->mocap_pos);
   free(s->mocap_quat);
   free(s->qacc_warmstart);
@@ -102,10 +104,21 @@ static SnCode check_integrator(const SnSettings *s, SnError *err) {
   return SN_OK;
 }
 
+// Buffers of controls and sensors have an adjoint, and no Jacobians.
+static SnCode check_past(const SnModel *m, const SnSettings *s, SnError *err) {
+  const bool ilqg = s->planner == SN_PLANNER_ILQG;
+  if (sn_past_size(m) == 0 || (!ilqg && s->gradient != SN_GRADIENT_PRODUCTS)) return SN_OK;
+  return sn_fail(err, SN_ERR_UNSUPPORTED,
+                 "%s: the model's steps have no Jacobians, because actuators or sensors have history buffers (delay, "
+                 "nsample); %s does without",
+                 ilqg ? "planner 'ilqg'" : "gradient 'products'", ilqg ? "planner 'adam'" : "gradient 'sweep'");
+}
+
 // A planner by gradients needs terms that have one, and each a backend that has what its iterations ask for.
 static SnCode check_optimizer(const SnPlanner *p, const SnSettings *s, SnError *err) {
   const SnOptimizer *optimizer = sn_planner_optimizer(s);
   SnCode code = check_integrator(s, err);
+  if (code == SN_OK) code = check_past(p->m, s, err);
   if (code == SN_OK) code = sn_cfd_check(p->m, s, err);
   if (code == SN_OK && optimizer->descends) code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   return code == SN_OK && optimizer->check ? optimizer->check(p, err) : code;
@@ -203,6 +216,7 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
   sn_planner_copy(s->qpos, w->qpos, (size_t)m->nq);
   sn_planner_copy(s->qvel, w->qvel, (size_t)m->nv);
   sn_planner_copy(s->act, w->act, (size_t)m->na);
+  sn_planner_copy(s->past, w->past, (size_t)sn_past_size(m));
   sn_planner_copy(s->mocap_pos, w->mocap_pos, 3 * (size_t)m->nmocap);
   sn_planner_copy(s->mocap_quat, w->mocap_quat, 4 * (size_t)m->nmocap);
 }
@@ -233,6 +247,7 @@ static void forget_state(SnPlanner *p) {
   sn_planner_copy(p->latest.state.qpos, p->initial.state.qpos, (size_t)m->nq);
   sn_planner_copy(p->latest.state.qvel, p->initial.state.qvel, (size_t)m->nv);
   sn_planner_copy(p->latest.state.act, p->initial.state.act, (size_t)m->na);
+  sn_planner_copy(p->latest.state.past, p->initial.state.past, (size_t)sn_past_size(m));
   sn_planner_copy(p->latest.state.mocap_pos, p->initial.state.mocap_pos, 3 * (size_t)m->nmocap);
   sn_planner_copy(p->latest.state.mocap_quat, p->initial.state.mocap_quat, 4 * (size_t)m->nmocap);
 }

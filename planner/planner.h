@@ -74,6 +74,7 @@ typedef struct SnPlanRequest {
   const sn_real *mocap_pos;   // (nmocap, 3), or NULL: as in the last request, at first as in the task
   const sn_real *mocap_quat;  // (nmocap, 4), or NULL
   const SnApplied *applied;   // NULL: the plans that were made
+  const sn_real *past;        // (sn_past_size), or NULL: from the controls since the last state, at first the task's
   double latency;             // time until the plan is in force [s]: the state is first rolled forward by it
   double deadline;            // on the planner's clock; INFINITY: none
   double margin;              // so much earlier the iterations stop [s], once they have tried something new
@@ -279,6 +280,7 @@ typedef struct SnEvaluateRequest {
   const sn_real *ctrl;  // (nstep, nu)
   SnTrajectory states;  // filled where not NULL
   bool gradient;        // asks for that of the cost, too; nstep is at least 1 then
+  const sn_real *past;  // see SnPlanRequest
 } SnEvaluateRequest;
 
 // Describes an evaluation.

@@ -39,6 +39,7 @@ void sn_planner_evaluate_free(SnPlanner *p) {
   free(g->states.qvel);
   free(g->states.act);
   free(g->states.qacc);
+  free(g->states.past);
   free(g->item.ctrl_bar);
   free(g->item.qpos_bar);
   free(g->item.qvel_bar);
@@ -79,7 +80,8 @@ static SnCode make_gradient(SnPlanner *p, int steps, SnError *err) {
                              .qpos = sn_planner_calloc(rows * nq, sizeof(sn_real), &ok),
                              .qvel = sn_planner_calloc(rows * nv, sizeof(sn_real), &ok),
                              .act = sn_planner_calloc(rows * na, sizeof(sn_real), &ok),
-                             .qacc = sn_planner_calloc(rows * nv, sizeof(sn_real), &ok)};
+                             .qacc = sn_planner_calloc(rows * nv, sizeof(sn_real), &ok),
+                             .past = sn_planner_calloc(rows * (size_t)sn_past_size(p->m), sizeof(sn_real), &ok)};
   g->item.ctrl_bar = sn_planner_calloc((size_t)steps * (size_t)p->m->nu, sizeof(sn_real), &ok);
   g->item.qpos_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
   g->item.qvel_bar = sn_planner_calloc(nv, sizeof(sn_real), &ok);
@@ -112,6 +114,7 @@ static SnTrajectory kept_states(const SnPlanner *p, const SnEvaluateRequest *r) 
   if (!out.qvel) out.qvel = own->qvel;
   if (!out.act) out.act = own->act;
   if (!out.qacc) out.qacc = own->qacc;
+  if (!out.past) out.past = own->past;
   return out;
 }
 
@@ -170,6 +173,7 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   state.act = r->act;
   state.mocap_pos = r->mocap_pos;
   state.mocap_quat = r->mocap_quat;
+  state.past = r->past;
   p->evaluation.steps = 0;
   p->evaluation.rolled = false;
   drop_gradient(p);

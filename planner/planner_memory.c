@@ -6,7 +6,7 @@
 static double world_bytes(const SnPlanner *p) { return (double)sn_world_size(p->m); }
 
 double sn_planner_row_bytes(const SnPlanner *p, double rows) {
-  const double states = p->m->nq + 2.0 * p->m->nv + p->m->na + 1;
+  const double states = p->m->nq + 2.0 * p->m->nv + p->m->na + 1 + sn_past_size(p->m);
   return rows * states * (double)sizeof(sn_real);
 }
 

@@ -12,7 +12,7 @@
 // Holds copies of the arrays of an SnState.
 typedef struct SnStateBuffer {
   double time;
-  sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
+  sn_real *qpos, *qvel, *act, *past, *mocap_pos, *mocap_quat, *qacc_warmstart;
 } SnStateBuffer;
 
 // Tells what became of iterations that were worked on.
@@ -392,15 +392,16 @@ SnNoiseSettings sn_planner_noise(const SnPlanner *p);
 // Returns the base steps between knots of the noise: `knots` of them span the horizon.
 int sn_planner_noise_spacing(const SnPlanner *p);
 
-// Checks a state and copies it, with quaternions normalised. Mocap stays as before if it is not given. act, if it is
-// not given, is estimated from the controls since the state before. Returns SN_ERR_ARGUMENT when something is wrong;
-// err names it and nothing is changed then.
+// Checks a state and copies it, with quaternions normalised. Mocap stays as before if it is not given. act and past, if
+// they are not given, are estimated from the controls since the state before. Returns SN_ERR_ARGUMENT when something is
+// wrong; err names it and nothing is changed then.
 SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *request, SnStateBuffer *into, bool *act_estimated,
                              SnError *err);
 
-// Writes the activations at `time` [s] into act (na), computed from the known ones at p->latest.state.time.
+// Leaves, in the world of the scratch runner, the activations and the buffers of controls at `time` [s]. They are
+// computed from the known ones at p->latest.state.time and the controls since; buffers of sensors stay.
 void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
-                             const SnApplied *applied, sn_real *act);
+                             const SnApplied *applied);
 
 // Checks a state: finite, quaternions of about unit length.
 SnCode sn_planner_check_state(const SnModel *m, const SnPlanRequest *request, SnError *err);

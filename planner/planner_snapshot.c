@@ -25,7 +25,8 @@ static SnCode check(const SnPlanner *p, const SnPlannerSnapshot *s, SnError *err
                                .qvel = s->state.qvel,
                                .act = s->state.act,
                                .mocap_pos = s->state.mocap_pos,
-                               .mocap_quat = s->state.mocap_quat};
+                               .mocap_quat = s->state.mocap_quat,
+                               .past = s->state.past};
   if (s->phase < 0 || s->phase > MOST)
     return sn_fail(err, SN_ERR_ARGUMENT, "phase is %d, allowed are 0 to %d", s->phase, MOST);
   if (s->active_rows < 0 || s->active_rows > 2 * p->horizon)
@@ -46,6 +47,7 @@ static void restore_state(SnPlanner *p, const SnState *s) {
   sn_planner_copy(to->qpos, s->qpos, (size_t)m->nq);
   sn_planner_copy(to->qvel, s->qvel, (size_t)m->nv);
   sn_planner_copy(to->act, s->act, (size_t)m->na);
+  if (s->past) sn_planner_copy(to->past, s->past, (size_t)sn_past_size(m));
   sn_planner_copy(to->mocap_pos, s->mocap_pos, 3 * (size_t)m->nmocap);
   sn_planner_copy(to->mocap_quat, s->mocap_quat, 4 * (size_t)m->nmocap);
 }

@@ -15,7 +15,8 @@ SnState sn_state_view(const SnStateBuffer *s) {
                    .act = s->act,
                    .mocap_pos = s->mocap_pos,
                    .mocap_quat = s->mocap_quat,
-                   .qacc_warmstart = s->qacc_warmstart};
+                   .qacc_warmstart = s->qacc_warmstart,
+                   .past = s->past};
 }
 
 SnCode sn_planner_check_finite(const char *what, const sn_real *x, size_t n, SnError *err) {
@@ -42,12 +43,23 @@ static int joint_quat(const SnModel *m, int j) {
   return m->jnt_type[j] == SN_JNT_BALL ? m->jnt_qposadr[j] : -1;
 }
 
+static SnCode check_past(const SnModel *m, const sn_real *past, SnError *err) {
+  int bad;
+  if (sn_past_good(m, past, &bad)) return SN_OK;
+  return sn_fail(
+      err, SN_ERR_ARGUMENT,
+      "past[%d]: %g, allowed are numbers within +-%g: of each buffer a mark, the place of the newest sample, "
+      "times that ascend up to it, samples",
+      bad, (double)past[bad], 1e10);
+}
+
 SnCode sn_planner_check_state(const SnModel *m, const SnPlanRequest *r, SnError *err) {
   if (!r->qpos || (!r->qvel && m->nv > 0)) return sn_fail(err, SN_ERR_ARGUMENT, "state: qpos and qvel are needed");
   if (!isfinite(r->time)) return sn_fail(err, SN_ERR_ARGUMENT, "time: not finite");
   SnCode code = check_finite("qpos", r->qpos, m->nq, err);
   if (code == SN_OK) code = check_finite("qvel", r->qvel, m->nv, err);
   if (code == SN_OK && r->act) code = check_finite("act", r->act, m->na, err);
+  if (code == SN_OK && r->past) code = check_past(m, r->past, err);
   if (code == SN_OK && r->mocap_pos) code = check_finite("mocap_pos", r->mocap_pos, 3 * m->nmocap, err);
   if (code == SN_OK && r->mocap_quat) code = check_finite("mocap_quat", r->mocap_quat, 4 * m->nmocap, err);
   for (int j = 0; code == SN_OK && j < m->njnt; ++j)
@@ -80,36 +92,38 @@ static void copy(sn_real *to, const sn_real *from, int n) {
   if (n > 0 && to != from) memcpy(to, from, sizeof *to * (size_t)n);
 }
 
+// Controls that were in force at a time; *row is that of the ones before among those that were reported.
+static const sn_real *controls_at(const SnPlanner *p, const SnApplied *applied, double time, int *row) {
+  if (!applied || applied->n == 0) return sn_planner_force_row(p, time);
+  *row = applied_row(applied, time, *row);
+  return applied->ctrl + (size_t)*row * (size_t)p->m->nu;
+}
+
 void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
-                             const SnApplied *applied, sn_real *act) {
+                             const SnApplied *applied) {
   const SnModel *m = p->m;
   const SnStateBuffer *from = p->latest.has_act ? &p->latest.state : &p->initial.state;
   SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
   SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
-  if (m->na == 0) return;
-  copy(act, from->act, m->na);
   const double gap = p->latest.has_act ? time - from->time : 0;
   const double memory = gap < longest_memory ? gap : longest_memory;
   const long steps = gap > 0 ? lround(memory / p->h) : 0;
-  if (steps == 0) return;
   SnState s = sn_state_view(from);
   s.qpos = qpos;
   s.qvel = qvel;
   s.qacc_warmstart = NULL;
   sn_world_set_state(m, w, &s);
-  sn_forward(m, w, lane);
+  if (steps > 0) sn_forward(m, w, lane);
   int row = 0;
   for (long k = 0; k < steps; ++k) {
     const double at = time - (double)(steps - k) * p->h;
-    if (applied && applied->n > 0) {
-      row = applied_row(applied, at, row);
-      copy(w->ctrl, applied->ctrl + (size_t)row * (size_t)m->nu, m->nu);
-    } else {
-      copy(w->ctrl, sn_planner_force_row(p, at), m->nu);
-    }
+    copy(w->ctrl, controls_at(p, applied, at, &row), m->nu);
+    w->time[0] = (sn_real)at;
     sn_actuation(m, w, lane);
-    sn_next_activation(m, w, lane, m->opt.timestep, act);
-    copy(w->act, act, m->na);
+    sn_next_activation(m, w, lane, m->opt.timestep, w->int_act);
+    copy(w->act, w->int_act, m->na);
+    for (int i = 0; m->nhistory > 0 && i < m->nactuator; ++i)
+      if (m->actuator_history[2 * i] > 0) sn_actuator_insert(m, w->past, i, w->time[0], w->ctrl);
   }
 }
 
@@ -129,12 +143,13 @@ SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer
   SnCode code = sn_planner_check_state(m, r, err);
   if (code == SN_OK) code = check_applied(p, r->applied, err);
   if (code != SN_OK) return code;
+  const SnWorld *estimate = sn_rollout_runner_world(p->runners.scratch);
+  const bool past_estimated = sn_past_size(m) > 0 && !r->past;
   *act_estimated = m->na > 0 && !r->act;
   // The estimate starts from the state before, which `into` may be: it comes first.
-  if (*act_estimated)
-    sn_planner_estimate_act(p, r->qpos, r->qvel, r->time, r->applied, into->act);
-  else
-    copy(into->act, r->act, m->na);
+  if (*act_estimated || past_estimated) sn_planner_estimate_act(p, r->qpos, r->qvel, r->time, r->applied);
+  copy(into->act, *act_estimated ? estimate->act : r->act, m->na);
+  copy(into->past, past_estimated ? estimate->past : r->past, sn_past_size(m));
   into->time = r->time;
   copy(into->qpos, r->qpos, m->nq);
   copy(into->qvel, r->qvel, m->nv);

@@ -94,6 +94,7 @@ static const Rule rules[] = {
     {"State", "qvel", -REAL, REAL, NUMBERS},
     {"State", "act", -REAL, REAL, NUMBERS},
     {"State", "mocap", -REAL, REAL, NUMBERS},
+    {"State", "history", -REAL, REAL, NUMBERS},
     {"PlanRequest", "session", 1, ID, 0},
     {"PlanRequest", "deadline", 0, 3600, 0},
     {"PlanRequest", "want_states", 0, 1, 0},

@@ -16,6 +16,7 @@ typedef enum NameKind {
   OF_ENTRY,
   OF_QPOS,
   OF_ACT,
+  OF_BUFFER,
   OF_ROW
 } NameKind;
 
@@ -58,6 +59,8 @@ static NameRule rule_of(SnCompared field) {
     case SN_CMP_act_dot:
     case SN_CMP_next_act:
       return (NameRule){OF_ACT, 1};
+    case SN_CMP_next_history:
+      return (NameRule){OF_BUFFER, 1};
     case SN_CMP_qfrc_bias:
     case SN_CMP_qfrc_passive:
     case SN_CMP_qfrc_actuator:
@@ -103,6 +106,14 @@ static int actuator_of_act(const SnModel *m, int act) {
   return 0;
 }
 
+// Whose buffer has number k of the history.
+static void put_buffer(const SnModel *m, int k, char *name) {
+  for (int i = 0; i < m->nactuator; ++i)
+    if (m->actuator_historyadr[i] >= 0 && m->actuator_historyadr[i] <= k) put(m, "actuator", SN_NAME_ACTUATOR, i, name);
+  for (int i = 0; i < m->nsensor; ++i)
+    if (m->sensor_historyadr[i] >= 0 && m->sensor_historyadr[i] <= k) put(m, "sensor", SN_NAME_SENSOR, i, name);
+}
+
 static int joint_of_qpos(const SnModel *m, int q) {
   int i = 0;
   while (i + 1 < m->njnt && m->jnt_qposadr[i + 1] <= q) ++i;
@@ -130,5 +141,6 @@ void check_element_name(const SnModel *m, SnCompared field, int element, char *n
   if (rule.kind == OF_DOF && i < m->nv) put(m, "joint", SN_NAME_JNT, m->dof_jntid[i], name);
   if (rule.kind == OF_ENTRY && m->nv > 0) put(m, "joint", SN_NAME_JNT, m->dof_jntid[row_of_entry(m, i)], name);
   if (rule.kind == OF_QPOS && m->njnt > 0) put(m, "joint", SN_NAME_JNT, joint_of_qpos(m, i), name);
+  if (rule.kind == OF_BUFFER) put_buffer(m, i, name);
   if (rule.kind == OF_ROW) snprintf(name, CHECK_NAME, "row %d", i);
 }

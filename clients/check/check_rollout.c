@@ -16,8 +16,9 @@ bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps) {
   s->qvel = check_numbers((size_t)m->nv);
   s->act = check_numbers((size_t)m->na);
   s->mocap = check_numbers(7 * (size_t)m->nmocap);
+  s->history = check_numbers((size_t)m->nhistory);
   s->ctrl = check_numbers((size_t)steps * (size_t)m->nu);
-  return s->qpos && s->qvel && s->act && s->mocap && s->ctrl;
+  return s->qpos && s->qvel && s->act && s->mocap && s->history && s->ctrl;
 }
 
 void check_stretch_free(CheckStretch *s) {
@@ -25,6 +26,7 @@ void check_stretch_free(CheckStretch *s) {
   free(s->qvel);
   free(s->act);
   free(s->mocap);
+  free(s->history);
   free(s->ctrl);
 }
 
@@ -45,9 +47,10 @@ void check_stretch_add(CheckStretch *s, const CheckBodies *b) {
   mju_copy(s->qvel, d->qvel, (int)m->nv);
   mju_copy(s->act, d->act, (int)m->na);
   check_mocap(m, d, s->mocap);
+  mju_copy(s->history, d->history, (int)m->nhistory);
 }
 
-// A check of rollouts. Directions are in (ctrl, qpos, qvel, act).
+// A check of rollouts. Directions are in (ctrl, qpos, qvel, act, history), of the latter samples alone.
 typedef struct RolloutCheck {
   const mjModel *m;
   const CheckStretch *from;
@@ -56,6 +59,8 @@ typedef struct RolloutCheck {
   SinewBatch *kept, *moved;          // one rollout with its derivative; all moves along a direction
   double *time, *qpos, *qvel, *act;  // (MOVES, ..) the start, moved
   double *mocap, *ctrl;              // mocap is not moved
+  double *history;                   // (MOVES, nhistory)
+  double *sample;                    // (nhistory) 1: a sample
   double *bar, *direction;           // (size)
   size_t size;                       // of a direction
   bool differentiable;               // the rollout has a derivative
@@ -74,13 +79,19 @@ static SinewBatch *make_batch(const RolloutCheck *c, const SinewModel *model, in
   return sinew_batch_create(&def, err);
 }
 
+// The samples of a buffer lie behind its mark, cursor and times.
+static void mark_samples(RolloutCheck *c, int adr, int n, int dim) {
+  for (int k = 0; adr >= 0 && k < n * dim; ++k) c->sample[adr + 2 + n + k] = 1;
+}
+
 static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const CheckStretch *from, const char *text,
                                 SinewError *err) {
   const mjModel *m = b->mj;
-  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)from->steps * (size_t)m->nu;
+  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)from->steps * (size_t)m->nu,
+               nh = (size_t)m->nhistory;
   SinewBackendOptions options = sinew_default_backend();
   options.threads = 1;
-  *c = (RolloutCheck){.m = m, .from = from, .size = nu + 2 * nv + na};
+  *c = (RolloutCheck){.m = m, .from = from, .size = nu + 2 * nv + na + nh};
   if (!(c->task = sinew_task_parse(text, strlen(text), "check.yaml", err)) ||
       !(c->backend = sinew_backend_open("cpu", &options, err)) || !(c->kept = make_batch(c, b->model, 1, true, err)) ||
       !(c->moved = make_batch(c, b->model, MOVES, false, err)))
@@ -91,15 +102,23 @@ static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const Che
   c->act = check_numbers(MOVES * na);
   c->mocap = check_numbers(MOVES * 7 * (size_t)m->nmocap);
   c->ctrl = check_numbers(MOVES * nu);
+  c->history = check_numbers(MOVES * nh);
+  c->sample = check_numbers(nh);
   c->bar = check_numbers(c->size);
   c->direction = check_numbers(c->size);
-  return c->time && c->qpos && c->qvel && c->act && c->mocap && c->ctrl && c->bar && c->direction
-             ? SINEW_OK
-             : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+  if (!c->time || !c->qpos || !c->qvel || !c->act || !c->mocap || !c->ctrl || !c->history || !c->sample || !c->bar ||
+      !c->direction)
+    return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+  for (int i = 0; i < m->nactuator; ++i)
+    mark_samples(c, m->actuator_historyadr[i], m->actuator_history[2 * i], m->actuator_ctrlnum[i]);
+  for (int i = 0; i < m->nsensor; ++i)
+    mark_samples(c, m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i]);
+  return SINEW_OK;
 }
 
 static void close_rollout(RolloutCheck *c) {
-  double *const arrays[] = {c->time, c->qpos, c->qvel, c->act, c->mocap, c->ctrl, c->bar, c->direction};
+  double *const arrays[] = {c->time, c->qpos,    c->qvel,   c->act, c->mocap,
+                            c->ctrl, c->history, c->sample, c->bar, c->direction};
   for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) free(arrays[i]);
   sinew_batch_free(c->moved);
   sinew_batch_free(c->kept);
@@ -120,11 +139,13 @@ static SinewStatus differentiate(RolloutCheck *c, SinewError *err) {
   r.qvel = c->from->qvel;
   r.act = c->from->act;
   r.mocap = c->from->mocap;
+  r.history = c->from->history;
   r.ctrl = c->from->ctrl;
   g.ctrl = c->bar;
   g.qpos = g.ctrl + nu;
   g.qvel = g.qpos + nv;
   g.act = g.qvel + nv;
+  g.history = g.act + c->m->na;
   g.status = &state;
   SinewStatus status = sinew_batch_rollout(c->kept, &r, err);
   if (status == SINEW_OK) status = sinew_batch_vjp(c->kept, NULL, &g, err);
@@ -144,6 +165,9 @@ static void move(RolloutCheck *c, int k, double eps) {
   mj_integratePos(c->m, qpos, d + nu, eps);
   mju_addScl(c->qvel + k * nv, c->from->qvel, d + nu + nv, eps, nv);
   mju_addScl(c->act + k * na, c->from->act, d + nu + 2 * nv, eps, na);
+  const int nh = (int)c->m->nhistory;
+  for (int i = 0; i < nh; ++i)
+    c->history[k * nh + i] = c->from->history[i] + eps * c->sample[i] * d[nu + 2 * nv + na + i];
 }
 
 // The differences of the cost along the direction, by each step; not finite where a rollout diverges.
@@ -159,6 +183,7 @@ static SinewStatus differences(RolloutCheck *c, double difference[MOVES / 2], Si
   r.qvel = c->qvel;
   r.act = c->act;
   r.mocap = c->mocap;
+  r.history = c->history;
   r.ctrl = c->ctrl;
   r.cost = cost;
   const SinewStatus status = sinew_batch_rollout(c->moved, &r, err);

@@ -95,6 +95,7 @@ static void step_ours(CheckRun *k) {
   memcpy(o->w.qpos, s.qpos, sizeof *o->w.qpos * (size_t)m->nq);
   memcpy(o->w.qvel, s.qvel, sizeof *o->w.qvel * (size_t)m->nv);
   memcpy(o->w.act, s.act, sizeof *o->w.act * (size_t)m->na);
+  memcpy(o->w.past, sinew_data_array(k->data, "history", NULL, NULL), sizeof *o->w.past * (size_t)m->nhistory);
   if (!good) o->w.time[0] = NAN;
 }
 

@@ -148,7 +148,8 @@ typedef struct SinewSizes {
   int nq, nv, na, nu;  // positions, degrees of freedom, activations, controls
   int nbody, njnt, ngeom, nsite, ntendon, nactuator, neq, nmocap, nkey;
   int nsensor, nsensordata;
-  int nstate;  // 2 nv + na: numbers of a state by its tangent
+  int nstate;    // 2 nv + na: numbers of a state by its tangent
+  int nhistory;  // numbers of the buffers of controls and sensors (delay, nsample)
 } SinewSizes;
 
 // Returns the sizes; valid as long as the model. New members come at the end.
@@ -298,7 +299,8 @@ SINEW_API const SinewModel *sinew_data_model(const SinewData *data);
 SINEW_API SinewStatus sinew_data_reset(SinewData *data, SinewError *err);
 // Puts a body into keyframe `key`.
 SINEW_API SinewStatus sinew_data_reset_keyframe(SinewData *data, int key, SinewError *err);
-// Puts a body into a state, which may be views of its own; controls stay, the solver's warm start is cleared.
+// Puts a body into a state, which may be views of its own. Controls stay, the solver's warm start is cleared, buffers
+// of controls and sensors ("history") are as after a reset.
 // SINEW_ERR_DIVERGED names a number that is NaN or beyond 1e10.
 SINEW_API SinewStatus sinew_data_set_state(SinewData *data, const SinewState *state, SinewError *err);
 // Returns views of the state of a body, valid until it is freed; `mocap` is a copy of the time of the call.
@@ -309,10 +311,10 @@ SINEW_API SinewStatus sinew_data_copy_state(SinewData *to, const SinewData *from
 SINEW_API double sinew_data_time(const SinewData *data);
 
 // Returns an array of a body under MuJoCo's name ("qpos", "xpos", "qfrc_bias", "sensordata", "efc_force"), or NULL when
-// there is none of this name and type. time, qpos, qvel, act, ctrl, mocap_pos, mocap_quat and qacc_warmstart are
-// inputs: write them between calls. Others are outputs of the last sinew_forward or sinew_step. A step computes them at
-// the state before it, as MuJoCo does (RK4: where it evaluates last). The shape goes to rows and cols, which may be
-// NULL. Views are valid until the body is freed; those of contacts' rows (efc_*) until the next step, forward or
+// there is none of this name and type. time, qpos, qvel, act, ctrl, history, mocap_pos, mocap_quat and qacc_warmstart
+// are inputs: write them between calls. Others are outputs of the last sinew_forward or sinew_step. A step computes
+// them at the state before it, as MuJoCo does (RK4: where it evaluates last). The shape goes to rows and cols, which
+// may be NULL. Views are valid until the body is freed; those of contacts' rows (efc_*) until the next step, forward or
 // derivative.
 //
 // A step leaves out what nothing reads, e.g. frames of geoms that touch nothing. Such an array is computed from the
@@ -934,6 +936,10 @@ typedef struct SinewRollouts {
   // of it by sinew_model_with_arrays or sinew_model_with_options do, and options of their own. With SinewCfd.bodies the
   // same geoms can touch in all. They must outlive what is kept of the call: the next call or the batch ends it.
   const SinewModel *const *models;
+  // Buffers of controls and sensors of models that have some (nhistory), as sinew_data_array "history" and MuJoCo's
+  // mjData.history have them; NULL: as after a reset. one_state says how many rows there are.
+  const double *history;  // (N, nhistory)
+  double *out_history;    // (N, T + 1, nhistory)
 } SinewRollouts;
 
 // Returns rollouts of zeros.
@@ -961,6 +967,7 @@ typedef struct SinewTrajectoryBars {
   const double *sensordata;      // (N, T + 1, nsensordata)
   const double *ctrl;            // (N, T, nu) direct part
   const double *cost;            // (N) factor of the task's cost; NULL: 1
+  const double *history;         // (N, T + 1, nhistory) of samples; times, marks and cursors count as constant
 } SinewTrajectoryBars;
 
 // Returns zeros: the derivative of the task's cost alone.
@@ -981,6 +988,7 @@ typedef struct SinewGradients {
   int *status;   // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or the derivative left the range of numbers
   const SinewParameters *parameters;  // parameters of a model of the batch's structure, CPU alone
   double *parameter;                  // (N, count of parameters) by them
+  double *history;                    // (N, nhistory) of the samples in the initial buffers, 0 elsewhere
 } SinewGradients;
 
 // Returns zeros.
@@ -1140,6 +1148,9 @@ typedef struct SinewPlanRequest {
   int max_iterations;  // 0: as the settings say
   bool want_states;    // predicted states, too
   int gain_rows;       // feedback gains of so many rows behind the lead, and the states; refused by planners without
+  // (nhistory) Buffers of controls and sensors in that state, as sinew_data_array "history" has them. NULL: controls
+  // are those since the state before, and samples of sensors stay as they were.
+  const double *history;
 } SinewPlanRequest;
 
 // Returns a request of zeros.

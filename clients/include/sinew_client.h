@@ -134,6 +134,8 @@ typedef struct SinewSessionInfo {
   const double *ctrl_range;     // (nu, 2); -inf, inf where not limited
   SinewState initial;           // puts the body where the task begins; has all of its arrays
   const SinewTaskPlant *plant;  // contacts that the task gives a simulated robot; NaN: the model's own
+  int nhistory;                 // numbers of the buffers of controls and sensors of a model with delays
+  const double *history;        // (nhistory) of the initial state
 } SinewSessionInfo;
 
 // Opens a session on a task and waits for its initial state. The session must be closed before its client. Returns NULL
@@ -183,6 +185,11 @@ typedef struct SinewSessionPlan {
   bool stuck;               // no better than the shifted plan before, and its gradient next to nothing
   int unimproved;           // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
 } SinewSessionPlan;
+
+// Gives the buffers of controls and sensors, MuJoCo's mjData.history, that belong to the state sent next: `history`
+// (n), n = nhistory, is copied. Without them the daemon puts the controls that it served into those of the state
+// before. Returns SINEW_ERR_ARGUMENT (another n, a number that is not finite).
+SINEW_API SinewStatus sinew_session_set_history(SinewSession *session, const double *history, int n, SinewError *err);
 
 // Sends a state and waits for its plan, which is then in force for sinew_session_control. deadline [s] is the daemon's
 // time to plan. qpos and qvel are needed; the daemon estimates act where it is NULL, and leaves mocap bodies where they

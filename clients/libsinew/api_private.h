@@ -37,4 +37,9 @@ SinewStatus api_enter(ApiGuard *guard, const char *handle, SinewError *err);
 SinewStatus api_leave(ApiGuard *guard, SinewStatus status);
 #endif
 
+// Says what the numbers of "history" have to be.
+#define API_HISTORY_RULE                                                                                            \
+  "allowed are finite numbers: of each buffer a mark, the place of the newest sample, times that ascend up to it, " \
+  "samples"
+
 #endif

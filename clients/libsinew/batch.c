@@ -212,6 +212,17 @@ static SinewStatus check_models(const SinewBatch *b, const SinewRollouts *r, Sin
   return status;
 }
 
+static SinewStatus check_history(const SnModel *m, const double *history, int states, SinewError *err) {
+  const size_t n = (size_t)m->nhistory;
+  for (size_t i = 0; history && i < (size_t)states; ++i) {
+    int k;
+    if (!sn_past_good(m, history + i * n, &k))
+      return api_fail(err, SINEW_ERR_ARGUMENT, "history[%d] of rollout %zu: %g, " API_HISTORY_RULE, k, i,
+                      history[i * n + (size_t)k]);
+  }
+  return SINEW_OK;
+}
+
 static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, SinewError *err) {
   const SnModel *m = b->m;
   if (r->count < 1 || r->count > b->capacity)
@@ -227,6 +238,7 @@ static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, S
   if (status == SINEW_OK) status = api_check_numbers("qvel", r->qvel, states, (size_t)m->nv, err);
   if (status == SINEW_OK) status = api_check_numbers("act", r->act, states, (size_t)m->na, err);
   if (status == SINEW_OK) status = api_check_numbers("mocap", r->mocap, states, 7 * (size_t)m->nmocap, err);
+  if (status == SINEW_OK) status = check_history(m, r->history, states, err);
   if (status == SINEW_OK) status = api_check_numbers("qacc_warmstart", r->qacc_warmstart, states, (size_t)m->nv, err);
   if (status != SINEW_OK) return status;
   return api_check_numbers("ctrl", r->ctrl, r->one_ctrl ? 1 : r->count, (size_t)r->steps * (size_t)m->nu, err);
@@ -261,6 +273,7 @@ static void take_states(SinewBatch *b, const SinewRollouts *r) {
                             .qvel = row(r->qvel, i, m->nv, b->zero),
                             .act = row(r->act, i, m->na, b->zero),
                             .qacc_warmstart = row(r->qacc_warmstart, i, m->nv, NULL),
+                            .past = row(r->history, i, m->nhistory, NULL),
                             .cfd = b->cfd.use == SINEW_CFD_FORWARD ? &b->cfd.settings : NULL};
     take_mocap(b, r->mocap, i, &b->state[k]);
   }
@@ -279,7 +292,8 @@ static void take_outputs(SinewBatch *b, const SinewRollouts *r) {
                                .qvel = part(r->out_qvel, i, r->steps, b->m->nv),
                                .act = part(r->out_act, i, r->steps, b->m->na),
                                .sensordata = part(r->out_sensordata, i, r->steps, b->m->nsensordata),
-                               .qacc_warmstart = warmstart ? warmstart + (size_t)i * (size_t)b->m->nv : NULL};
+                               .qacc_warmstart = warmstart ? warmstart + (size_t)i * (size_t)b->m->nv : NULL,
+                               .past = part(r->out_history, i, r->steps, b->m->nhistory)};
   }
 }
 

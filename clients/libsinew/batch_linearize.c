@@ -10,6 +10,7 @@ static SinewStatus linearize(SinewBatch *b, const SinewLinearization *in, SinewE
   SinewLinearization out = sinew_default_linearization();
   SinewStatus status = api_take(&linearization_type, in, &out, err);
   if (status == SINEW_OK) status = api_check_kept(b, err);
+  if (status == SINEW_OK) status = api_check_jacobians(b, who, err);
   if (status == SINEW_OK && !sn_backend_has(backend, SN_BACKEND_LINEARIZE))
     status =
         api_fail(err, SINEW_ERR_UNSUPPORTED, "%s: the backend '%s' gives no Jacobians", who, sn_backend_name(backend));

@@ -15,6 +15,7 @@ typedef struct ApiKept {
   double *qvel;                  // (capacity, nv)
   double *act;                   // (capacity, na)
   double *warmstart;             // (capacity, nv)
+  double *history;               // (capacity, nhistory)
   double *ctrl;                  // (capacity, steps, nu)
   SnTrajectoryBar *bar;          // (capacity)
   double *states;                // (capacity, steps + 1, nq) positions on the way; NULL: the model has no quaternions
@@ -68,6 +69,10 @@ SinewStatus api_batch_unfinished(SinewBatch *batch, SinewError *err);
 
 // Returns how many initial states of a call are taken apart: one where all rollouts have one state and one model.
 int api_batch_states(const SinewRollouts *r);
+
+// batch_vjp.c: checks that steps of the model have Jacobians. Returns SINEW_ERR_UNSUPPORTED where buffers of controls
+// or sensors carry a part of the state that those know nothing of.
+SinewStatus api_check_jacobians(const SinewBatch *batch, const char *who, SinewError *err);
 
 // batch_vjp.c: checks that rollouts are kept. Returns SINEW_ERR_STATE where none are.
 SinewStatus api_check_kept(const SinewBatch *batch, SinewError *err);

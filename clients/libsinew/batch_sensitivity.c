@@ -143,6 +143,7 @@ static SinewStatus go_along(SinewBatch *b, Work *w, bool *good, SinewError *err)
 static SinewStatus check(const SinewBatch *b, const SinewSensitivity *out, const char *who, SinewError *err) {
   const SnBackend *backend = b->backend->backend;
   SinewStatus status = api_check_kept(b, err);
+  if (status == SINEW_OK) status = api_check_jacobians(b, who, err);
   if (status != SINEW_OK) return status;
   if (!sn_backend_has(backend, SN_BACKEND_LINEARIZE) || !sn_backend_has(backend, SN_BACKEND_PARAMETERS))
     return api_fail(err, SINEW_ERR_UNSUPPORTED, "%s: the backend '%s' makes no derivatives by the model", who,

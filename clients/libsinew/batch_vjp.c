@@ -31,6 +31,7 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
   k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, &ok);
   k->act = api_batch_alloc(n * na, sizeof *k->act, &ok);
   k->warmstart = api_batch_alloc(n * nv, sizeof *k->warmstart, &ok);
+  k->history = api_batch_alloc(n * (size_t)m->nhistory, sizeof *k->history, &ok);
   k->ctrl = api_batch_alloc(ctrl, sizeof *k->ctrl, &ok);
   k->ctrl_bar = api_batch_alloc(ctrl, sizeof *k->ctrl_bar, &ok);
   k->qpos_bar = api_batch_alloc(n * nv, sizeof *k->qpos_bar, &ok);
@@ -45,8 +46,8 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
 
 void api_kept_free(ApiKept *k) {
   if (!k) return;
-  void *const buffers[] = {k->linearized, k->item, k->rolled,   k->bar,      k->qpos,   k->qvel,   k->act,
-                           k->warmstart,  k->ctrl, k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
+  void *const buffers[] = {k->linearized, k->item,    k->rolled, k->bar,      k->qpos,     k->qvel,   k->act,
+                           k->warmstart,  k->history, k->ctrl,   k->ctrl_bar, k->qpos_bar, k->states, k->tangent};
   for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; ++i) free(buffers[i]);
   free(k);
 }
@@ -65,6 +66,7 @@ static void keep_states(SinewBatch *b, int states) {
     s->qpos = keep(k->qpos, i, s->qpos, (size_t)b->m->nq);
     s->qvel = keep(k->qvel, i, s->qvel, (size_t)b->m->nv);
     s->act = keep(k->act, i, s->act, (size_t)b->m->na);
+    if (s->past) s->past = keep(k->history, i, s->past, (size_t)b->m->nhistory);
     if (s->qacc_warmstart) s->qacc_warmstart = keep(k->warmstart, i, s->qacc_warmstart, (size_t)b->m->nv);
   }
 }
@@ -155,7 +157,8 @@ static SinewStatus take_bars(SinewBatch *b, const SinewTrajectoryBars *bars, boo
                                   .qvel = row(bars->qvel, i, k->steps + 1, m->nv),
                                   .act = row(bars->act, i, k->steps + 1, m->na),
                                   .sensordata = row(bars->sensordata, i, k->steps + 1, m->nsensordata),
-                                  .ctrl = row(bars->ctrl, i, k->steps, m->nu)};
+                                  .ctrl = row(bars->ctrl, i, k->steps, m->nu),
+                                  .past = row(bars->history, i, k->steps + 1, m->nhistory)};
     const SnCode code = sn_trajectory_bar_check(m, &k->bar[i], k->steps, &why);
     if (code != SN_OK) return api_fail(err, (SinewStatus)code, "bars of rollout %d: %.3900s", i, why.text);
   }
@@ -175,6 +178,7 @@ static void set_outputs(SinewBatch *b, const SinewGradients *out, bool array) {
     item->qpos_bar = qpos + i * (size_t)m->nv;
     item->qvel_bar = out->qvel ? out->qvel + i * (size_t)m->nv : NULL;
     item->act_bar = out->act ? out->act + i * (size_t)m->na : NULL;
+    item->past_bar = out->history ? out->history + i * (size_t)m->nhistory : NULL;
   }
 }
 
@@ -197,6 +201,7 @@ static void give(const SinewBatch *b, const SinewGradients *out, bool array) {
     clear(out->qpos, i, array ? nq : nv);
     clear(out->qvel, i, nv);
     clear(out->act, i, (size_t)m->na);
+    clear(out->history, i, (size_t)m->nhistory);
   }
 }
 
@@ -205,6 +210,14 @@ SinewStatus api_check_kept(const SinewBatch *b, SinewError *err) {
     return api_fail(err, SINEW_ERR_STATE, "the batch keeps nothing: it was made without SinewBatchDef.gradients");
   if (b->kept->count == 0) return api_fail(err, SINEW_ERR_STATE, "there are no rollouts yet to go back through");
   return SINEW_OK;
+}
+
+SinewStatus api_check_jacobians(const SinewBatch *b, const char *who, SinewError *err) {
+  if (b->m->nhistory == 0) return SINEW_OK;
+  return api_fail(err, SINEW_ERR_UNSUPPORTED,
+                  "%s: actuators or sensors of the model have history buffers (delay, nsample), of which Jacobians of "
+                  "steps know nothing; sinew_batch_vjp goes through them",
+                  who);
 }
 
 // ---- parameters ----

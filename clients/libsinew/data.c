@@ -133,6 +133,7 @@ SinewStatus api_set_state(const SnModel *m, SnWorld *w, const SinewState *state,
   set_numbers(w->qpos, state->qpos ? state->qpos : m->qpos0, m->nq);
   set_numbers(w->qvel, state->qvel, m->nv);
   set_numbers(w->act, state->act, m->na);
+  sn_past_reset(m, &(SnLane){.n = 1}, w->past);
   set_numbers(w->qacc_warmstart, NULL, m->nv);
   set_mocap(m, w, state->mocap);
   return api_ok(err);

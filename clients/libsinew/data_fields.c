@@ -36,9 +36,11 @@ typedef enum Count { FIXED, ROWS, ENTRIES } Count;
 typedef enum DataField {
 #define DATA_WORLD(name, role, count) DATA_##name,
 #define DATA_OWN(name, role, rows, cols) DATA_##name,
+#define DATA_PAST(name, first, rows) DATA_##name,
 #include "clients/libsinew/data_fields.inc"
 #undef DATA_WORLD
 #undef DATA_OWN
+#undef DATA_PAST
   DATA_FIELDS
 } DataField;
 
@@ -48,9 +50,11 @@ static const struct {
 } list[DATA_FIELDS] = {
 #define DATA_WORLD(name, role, count) {#name, role},
 #define DATA_OWN(name, role, rows, cols) {#name, role},
+#define DATA_PAST(name, first, rows) {#name, INPUT},
 #include "clients/libsinew/data_fields.inc"
 #undef DATA_WORLD
 #undef DATA_OWN
+#undef DATA_PAST
 };
 
 // Rows that there are of what has room for `rows`.
@@ -80,9 +84,17 @@ static void *data_field(const SinewData *data, DataField i, SinewField *field) {
     field->rows = (rowcount);                                             \
     field->cols = (colcount);                                             \
     break;
+#define DATA_PAST(name, first, rowcount)     \
+  case DATA_##name:                          \
+    at = w->past ? w->past + (first) : NULL; \
+    field->integer = false;                  \
+    field->rows = (rowcount);                \
+    field->cols = 1;                         \
+    break;
 #include "clients/libsinew/data_fields.inc"
 #undef DATA_WORLD
 #undef DATA_OWN
+#undef DATA_PAST
     case DATA_FIELDS:
       break;
   }

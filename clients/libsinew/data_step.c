@@ -40,20 +40,30 @@ static inline bool any_bad(const double *x, int n) {
   return false;
 }
 
+// A number of the buffers that cannot be: not finite, no place, or a time that does not ascend.
+static bool find_bad_past(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
+  int k;
+  if (sn_past_good(m, w->past, &k)) return false;
+  *bad = (ApiBadNumber){"history", k, w->past[k]};
+  return true;
+}
+
 static bool find_bad_input(ApiBadNumber *bad, const SnModel *m, const SnWorld *w) {
   return find_bad_state(bad, m, w) || api_find_bad(bad, "ctrl", w->ctrl, m->nu) ||
          api_find_bad(bad, "mocap_pos", w->mocap_pos, 3 * m->nmocap) ||
          api_find_bad(bad, "mocap_quat", w->mocap_quat, 4 * m->nmocap) ||
-         api_find_bad(bad, "qacc_warmstart", w->qacc_warmstart, m->nv);
+         api_find_bad(bad, "qacc_warmstart", w->qacc_warmstart, m->nv) || find_bad_past(bad, m, w);
 }
 
 static inline bool any_bad_input(const SnModel *m, const SnWorld *w) {
   return any_bad(w->time, 1) || any_bad(w->qpos, m->nq) || any_bad(w->qvel, m->nv) || any_bad(w->act, m->na) ||
          any_bad(w->ctrl, m->nu) || any_bad(w->mocap_pos, 3 * m->nmocap) || any_bad(w->mocap_quat, 4 * m->nmocap) ||
-         any_bad(w->qacc_warmstart, m->nv);
+         any_bad(w->qacc_warmstart, m->nv) || (m->nhistory > 0 && find_bad_past(&(ApiBadNumber){0}, m, w));
 }
 
 SinewStatus api_fail_diverged(const ApiBadNumber *bad, const char *place, SinewError *err) {
+  if (strcmp(bad->array, "history") == 0)
+    return api_fail(err, SINEW_ERR_DIVERGED, "%s: history[%d] is %g; " API_HISTORY_RULE, place, bad->index, bad->value);
   return api_fail(err, SINEW_ERR_DIVERGED, "%s: %s[%d] is %g; numbers have to be finite and at most 1e10 in size",
                   place, bad->array, bad->index, bad->value);
 }

@@ -172,6 +172,7 @@ static void set_next_bar(const SnModel *m, SnAdjoint *a, const Product *p) {
     copy_or_zero(a->qpos_next_bar, p->next.qpos, m->nv);
   copy_or_zero(a->qvel_next_bar, p->next.qvel, m->nv);
   copy_or_zero(a->act_next_bar, p->next.act, m->na);
+  copy_or_zero(a->past_next_bar, NULL, sn_past_size(m));
 }
 
 // The results of the adjoint, as they are asked for.

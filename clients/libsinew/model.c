@@ -20,7 +20,8 @@ static SinewSizes sizes_of(const SnModel *m) {
                       .nkey = m->nkey,
                       .nsensor = m->nsensor,
                       .nsensordata = m->nsensordata,
-                      .nstate = 2 * m->nv + m->na};
+                      .nstate = 2 * m->nv + m->na,
+                      .nhistory = m->nhistory};
 }
 
 static void fill_ctrl_range(const SnModel *m, double *range) {

@@ -231,6 +231,7 @@ static SinewStatus make_plan(SinewPlanner *p, const SinewPlanRequest *in, SinewE
   request.max_iterations = in->max_iterations;
   request.want_states = in->want_states;
   request.gain_rows = in->gain_rows;
+  request.past = in->history;
   p->plan.gain = NULL;  // plans are made where it lies
   p->plan.gain_rows = 0;
   const SinewStatus status = work(p, &request, &plan, err);

@@ -47,7 +47,7 @@ bool sn_accept_session(const Sinew__V1__OpenReply *open, const Sinew__V1__ModelD
                        size_t size) {
   if (!model || !open->initial) return refuse(why, size, "incomplete answer to open");
   const Sinew__V1__State *s = open->initial;
-  const uint32_t entries[] = {model->nq, model->nv, model->na, model->nu, model->nmocap};
+  const uint32_t entries[] = {model->nq, model->nv, model->na, model->nu, model->nmocap, model->nhistory};
   for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i)
     if (entries[i] > ENTRIES_MAX)
       return refuse(why, size, "the model has a vector of %u entries; at most %d are allowed", entries[i], ENTRIES_MAX);
@@ -56,6 +56,7 @@ bool sn_accept_session(const Sinew__V1__OpenReply *open, const Sinew__V1__ModelD
   if (!accept_vector("qpos", s->qpos, s->n_qpos, model->nq, why, size) ||
       !accept_vector("qvel", s->qvel, s->n_qvel, model->nv, why, size) ||
       !accept_vector("act", s->act, s->n_act, model->na, why, size) ||
+      !accept_vector("history", s->history, s->n_history, model->nhistory, why, size) ||
       !accept_vector("mocap", s->mocap, s->n_mocap, 7 * (size_t)model->nmocap, why, size))
     return false;
   if (model->n_ctrl != model->nu)

@@ -91,13 +91,17 @@ static SinewStatus fill_info(SinewSession *session, SinewError *err) {
       .na = (int)model->na,
       .nu = (int)model->nu,
       .nmocap = (int)model->nmocap,
+      .nhistory = (int)model->nhistory,
+      .history = s->history,
       .initial = {.time = s->time, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .mocap = s->mocap},
       .plant = &session->plant};
   session->plant = plant_of(session->described->describe_task->plant);
   const size_t nu = model->nu ? model->nu : 1;
   session->ctrl_range = calloc(2 * nu, sizeof(double));
   session->last = calloc(nu, sizeof(double));
-  if (!session->ctrl_range || !session->last) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+  session->history = calloc((size_t)model->nhistory + 1, sizeof(double));
+  if (!session->ctrl_range || !session->last || !session->history)
+    return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
   for (size_t i = 0; i < model->nu; ++i) {
     const bool limited = model->ctrl[i]->limited;
     session->ctrl_range[2 * i] = limited ? model->ctrl[i]->min : -INFINITY;
@@ -113,6 +117,7 @@ static void free_session(SinewSession *session) {
   sn_free_reply(session->planned);
   free(session->ctrl_range);
   free(session->last);
+  free(session->history);
   free(session);
 }
 

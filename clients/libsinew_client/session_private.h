@@ -25,7 +25,9 @@ struct SinewSession {
   double latest;  // time stamp of the latest state sent [s]; -infinity before the first
   SinewSessionFallback *fallback;
   void *fallback_user;
-  int gain_rows;  // asked for with each state
+  int gain_rows;     // asked for with each state
+  double *history;   // (nhistory) buffers of the state sent next
+  bool has_history;  // they were given
 };
 
 // Fills in a state on the wire, which refers to the arrays of `state`. Returns SINEW_ERR_ARGUMENT for a NULL session or

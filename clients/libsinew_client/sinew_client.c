@@ -41,12 +41,26 @@ SinewStatus sn_session_state(const SinewSession *session, const SinewState *stat
   s->act = (double *)(uintptr_t)state->act;
   s->n_mocap = state->mocap ? 7 * (size_t)info->nmocap : 0;
   s->mocap = (double *)(uintptr_t)state->mocap;
+  s->n_history = session->has_history ? (size_t)info->nhistory : 0;
+  s->history = session->history;
   if (!isfinite(s->time))
     return api_fail(err, SINEW_ERR_ARGUMENT, "the state has time = %g s; allowed are finite numbers", s->time);
   SinewStatus status = check_numbers("qpos", s->qpos, s->n_qpos, err);
   if (status == SINEW_OK) status = check_numbers("qvel", s->qvel, s->n_qvel, err);
   if (status == SINEW_OK) status = check_numbers("act", s->act, s->n_act, err);
   return status == SINEW_OK ? check_numbers("mocap", s->mocap, s->n_mocap, err) : status;
+}
+
+SinewStatus sinew_session_set_history(SinewSession *session, const double *history, int n, SinewError *err) {
+  if (!session || !history) return api_fail(err, SINEW_ERR_ARGUMENT, "%s is NULL", session ? "history" : "session");
+  if (n != session->info.nhistory)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "history has %d numbers, that of the model has %d", n,
+                    session->info.nhistory);
+  const SinewStatus status = check_numbers("history", history, (size_t)n, err);
+  if (status != SINEW_OK) return status;
+  memcpy(session->history, history, sizeof *history * (size_t)n);
+  session->has_history = n > 0;
+  return api_ok(err);
 }
 
 //-------------------------------------------------------------------------------------------- plans
@@ -140,6 +154,7 @@ SinewStatus sinew_session_plan(SinewSession *session, const SinewState *state, d
   SinewStatus status = fill_request(session, state, deadline, &asked, err);
   if (status != SINEW_OK) return status;
   session->latest = state->time;
+  session->has_history = false;
   status = sn_request(session->client, &asked.request, &reply, err);
   session->taken = asked.request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? sn_session_take_plan(session, reply, err) : status;
@@ -150,6 +165,7 @@ SinewStatus sinew_session_send(SinewSession *session, const SinewState *state, d
   const SinewStatus status = fill_request(session, state, deadline, &asked, err);
   if (status != SINEW_OK) return status;
   session->latest = state->time;
+  session->has_history = false;
   return sn_wire_send(session->client, &asked.request, &session->sent, err);
 }
 

@@ -53,6 +53,7 @@ SinewStatus sinew_session_stream_send(SinewSession *session, const SinewState *s
   in.has_seen_case = SINEW__V1__STREAM_STATE__HAS_SEEN_SEEN;
   in.seen = session->read;
   session->latest = state->time;
+  session->has_history = false;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
   request.stream_state = &in;

@@ -107,11 +107,18 @@ static SinewStatus no_plan(const PlantOptions *opt, SinewError *err) {
   return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan within %g s", plant_patience(opt));
 }
 
+// The body's state, whose buffers of controls and sensors go with what is sent next.
+static SinewState measure(Loop *l) {
+  if (l->body->m->nhistory > 0)
+    sinew_session_set_history(l->session, l->body->d->history, (int)l->body->m->nhistory, NULL);
+  return plant_body_state(l->body, l->opt->hide_act);
+}
+
 static SinewStatus run_lockstep(Loop *l, SinewError *err) {
   const double start = sn_clock_now();
   for (int i = 0; i < l->steps; ++i) {
     if (i % l->execute == 0) {
-      const SinewState state = plant_body_state(l->body, l->opt->hide_act);
+      const SinewState state = measure(l);
       const double sent = sn_clock_now();
       const SinewStatus status = sinew_session_plan(l->session, &state, l->opt->deadline, err);
       if (status == SINEW_OK)
@@ -141,7 +148,7 @@ static SinewStatus take_arrived(Loop *l, double *sent, SinewError *err) {
 static SinewStatus run_realtime(Loop *l, SinewError *err) {
   const double give_up = plant_patience(l->opt), deadline = deadline_of(l->opt);
   // The body starts with its first plan in hand.
-  SinewState state = plant_body_state(l->body, l->opt->hide_act);
+  SinewState state = measure(l);
   SinewStatus status = sinew_session_plan(l->session, &state, l->opt->first, err);
   if (status != SINEW_OK && status != SINEW_ERR_NO_PLAN) return status;
   if (status == SINEW_OK) take_over(l);
@@ -153,7 +160,7 @@ static SinewStatus run_realtime(Loop *l, SinewError *err) {
     if ((status = take_arrived(l, &sent, err)) != SINEW_OK) return status;
     if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(l->opt, err);
     if (sent < 0 && i >= next_send) {
-      state = plant_body_state(l->body, l->opt->hide_act);
+      state = measure(l);
       sent = sn_clock_now();
       next_send = i + l->execute;
       // Plans are wanted at a step of the body: the deadline counts from when this one was due.
@@ -197,7 +204,7 @@ static SinewStatus begin_stream(Loop *l, SinewError *err) {
   SinewStreamDef def = sinew_default_stream();
   def.deadline = def.period = deadline_of(l->opt);
   def.lease = 2 * give_up;
-  const SinewState state = plant_body_state(l->body, l->opt->hide_act);
+  const SinewState state = measure(l);
   SinewStatus status = sinew_session_stream_start(l->session, &def, err);
   if (status == SINEW_OK) status = sinew_session_stream_send(l->session, &state, err);
   for (const double until = sn_clock_now() + give_up; status == SINEW_OK && !sinew_session_current_plan(l->session);) {
@@ -216,7 +223,7 @@ static SinewStatus run_continuous(Loop *l, SinewError *err) {
     if ((status = take_streamed(l, 0, &heard, err)) != SINEW_OK) break;
     if (sn_clock_now() - heard > plant_patience(l->opt)) return no_plan(l->opt, err);
     if (i % l->execute == 0 && i > 0) {
-      const SinewState state = plant_body_state(l->body, l->opt->hide_act);
+      const SinewState state = measure(l);
       status = sinew_session_stream_send(l->session, &state, err);
       if (status == SINEW_ERR_TIMEOUT) status = SINEW_OK;  // the next state is as good, until patience is out
       if (status != SINEW_OK) break;

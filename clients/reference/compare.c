@@ -470,4 +470,5 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   compare(c, SN_CMP_next_qpos, o->w.qpos, o->d->qpos, m->nq, 1e-9 + h * slack / (qpos + 1e-6), step);
   compare(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
   compare(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
+  compare(c, SN_CMP_next_history, o->w.past, o->d->history, m->nhistory, c->loose ? 1e-4 : 1e-8, step);
 }

@@ -26,6 +26,7 @@ void sn_mirror_state(SinewData *data, const mjModel *m, const mjData *d) {
                 {"qvel", d->qvel, m->nv},
                 {"act", d->act, m->na},
                 {"ctrl", d->ctrl, m->nu},
+                {"history", d->history, m->nhistory},
                 {"mocap_pos", d->mocap_pos, 3 * m->nmocap},
                 {"mocap_quat", d->mocap_quat, 4 * m->nmocap},
                 {"qacc_warmstart", d->qacc_warmstart, m->nv}};

@@ -157,13 +157,13 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static double some[1];
   static const unsigned char pair[1];
   const SnCfdSettings cfd = {.pair = pair};
-  const SnTrajectoryBar bar = {0, some, some, some, some, some};
-  const SnTrajectory out = {some, some, some, some, some, some, some, some};
+  const SnTrajectoryBar bar = {0, some, some, some, some, some, NULL};
+  const SnTrajectory out = {some, some, some, some, some, some, some, some, NULL};
   SnStaging staging = {0};
   SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd, some, NULL},
+    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd, some, NULL, NULL},
                            .ctrl = some,
                            .target = some,
                            .nstep = x->max_step,

@@ -22,8 +22,8 @@ static SnBatch fullest(const SnBackendModel *x, bool wide, SnNoiseSettings *nois
   static double there[1];
   static const unsigned char pairs[1];
   static const SnCfdSettings cfd = {.pair = pairs};
-  static const SnState state = {0, there, there, there, there, there, there, &cfd, there, NULL};
-  static const SnTrajectory out = {there, there, there, there, there, there, there, there};
+  static const SnState state = {0, there, there, there, there, there, there, &cfd, there, NULL, NULL};
+  static const SnTrajectory out = {there, there, there, there, there, there, there, there, NULL};
   const int each = wide ? 2 : 1;  // more than one
   *noise = (SnNoiseSettings){.knots = sn_multistart_knots(x->max_step), .deviation = there};
   return (SnBatch){.state = &state,

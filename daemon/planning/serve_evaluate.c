@@ -21,6 +21,7 @@ static SnCode begin(SnSession *session, SnError *err) {
   r->qpos = sn_unpack_reals(scratch, in->state->qpos, in->state->n_qpos);
   r->qvel = sn_unpack_reals(scratch, in->state->qvel, in->state->n_qvel);
   r->act = sn_unpack_reals(scratch, in->state->act, in->state->n_act);
+  r->past = sn_unpack_reals(scratch, in->state->history, in->state->n_history);
   sn_unpack_mocap(scratch, in->state, &r->mocap_pos, &r->mocap_quat);
   r->ctrl = sn_unpack_reals(scratch, in->ctrl, in->n_ctrl);
   if (in->want_states && r->nstep > 0) {

@@ -28,6 +28,7 @@ static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const 
   request->qpos = sn_unpack_reals(scratch, state->qpos, state->n_qpos);
   request->qvel = sn_unpack_reals(scratch, state->qvel, state->n_qvel);
   request->act = sn_unpack_reals(scratch, state->act, state->n_act);
+  request->past = sn_unpack_reals(scratch, state->history, state->n_history);
   sn_unpack_mocap(scratch, state, &request->mocap_pos, &request->mocap_quat);
   if (!controls || controls->n_time == 0) return;
   applied->n = (int)controls->n_time;

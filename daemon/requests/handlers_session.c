@@ -56,6 +56,7 @@ static SnCode check_state(const SnSession *session, const Sinew__V1__State *stat
   if (code == SN_OK) code = check_size("state.qvel", state->n_qvel, (size_t)session->nv, false, err);
   if (code == SN_OK) code = check_size("state.act", state->n_act, (size_t)session->na, true, err);
   if (code == SN_OK) code = check_size("state.mocap", state->n_mocap, (size_t)session->nmocap * 7, true, err);
+  if (code == SN_OK) code = check_size("state.history", state->n_history, (size_t)session->nhistory, true, err);
   return code == SN_OK ? check_mocap(state, err) : code;
 }
 

@@ -246,6 +246,7 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
   }
   const SnModel *m = sn_planner_model(session->planner);
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
+  session->nhistory = m->nhistory;
   SnVersion *first = sn_version_capture(session->planner, &session->settings);
   if (!first) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");

@@ -134,7 +134,7 @@ struct SnSession {
   SnTask *task;
   SnLoadedModel *loaded;
   char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
-  int nq, nv, na, nu, nmocap, horizon;
+  int nq, nv, na, nu, nmocap, nhistory, horizon;
   bool on_device;    // it plans on the device, as long as that is not lost
   SnMailbox states;  // SnJob with a plan request
   SnMetrics metrics;

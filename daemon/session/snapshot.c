@@ -100,6 +100,7 @@ static SnCode check_sizes(const Sinew__V1__Snapshot *in, const SnModel *m, size_
   if (code == SN_OK) code = check_size("state.qvel", in->state->n_qvel, (size_t)m->nv, err);
   if (code == SN_OK) code = check_size("state.act", in->state->n_act, (size_t)m->na, err);
   if (code == SN_OK) code = check_size("state.mocap", in->state->n_mocap, 7 * (size_t)m->nmocap, err);
+  if (code == SN_OK) code = check_size("state.history", in->state->n_history, (size_t)m->nhistory, err);
   if (code == SN_OK) code = check_size("warm_start.ctrl", in->warm_start->n_ctrl, horizon * nu, err);
   if (code == SN_OK) code = check_size("active_plan.ctrl", in->active_plan->n_ctrl, rows * nu, err);
   if (code == SN_OK && adam) code = check_size("adam.first", adam->n_first, moments, err);
@@ -145,6 +146,7 @@ static SnPlannerSnapshot read_planner(SnScratch *scratch, const Sinew__V1__Snaps
   s.state.qpos = sn_unpack_reals(scratch, state->qpos, state->n_qpos);
   s.state.qvel = sn_unpack_reals(scratch, state->qvel, state->n_qvel);
   s.state.act = sn_unpack_reals(scratch, state->act, state->n_act);
+  s.state.past = sn_unpack_reals(scratch, state->history, state->n_history);
   sn_unpack_mocap(scratch, state, &s.state.mocap_pos, &s.state.mocap_quat);
   return s;
 }

@@ -15,7 +15,7 @@ SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {
 }
 
 SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
-  const sn_real u = w->ctrl[k], *range = m->actuator_ctrlrange + 2 * k;
+  const sn_real u = sn_applied_ctrl(m, w)[k], *range = m->actuator_ctrlrange + 2 * k;
   if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
   return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN
 }
@@ -91,9 +91,10 @@ SN_FUNC void sn_bound_model_vjp(sn_bar *range_bar, const sn_real *range, sn_real
 
 // Bar of the clamped control k: of its range, where that holds it.
 SN_LOCAL void activation_ctrl_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, sn_bar bar) {
-  if (sn_clamped_ctrl(m, w, k) != w->ctrl[k])
+  const sn_real u = sn_applied_ctrl(m, w)[k];
+  if (sn_clamped_ctrl(m, w, k) != u)
     sn_bound_model_vjp(sn_model_bar(a)->actuator_ctrlrange ? sn_model_bar(a)->actuator_ctrlrange + 2 * k : NULL,
-                       m->actuator_ctrlrange + 2 * k, w->ctrl[k], bar);
+                       m->actuator_ctrlrange + 2 * k, u, bar);
 }
 
 // Rate of the activation of actuator i, with the bar `bar`, by time constants.
@@ -171,7 +172,7 @@ SN_FUNC sn_bar sn_activation_after_vjp(const SnModel *m, const SnWorld *w, SnAdj
 
 // True when a small change of control k reaches the actuators; at a bound of its range it does, inwards.
 SN_LOCAL bool activation_ctrl_free(const SnModel *m, const SnWorld *w, int k) {
-  return sn_clamped_ctrl(m, w, k) == w->ctrl[k];
+  return sn_clamped_ctrl(m, w, k) == sn_applied_ctrl(m, w)[k];
 }
 
 SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real h) {
@@ -201,7 +202,7 @@ SN_FUNC void sn_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) activation_ctrl_model_vjp(m, w, a, k, bar);
 #endif
-  if (activation_ctrl_free(m, w, k)) a->ctrl_bar[k] += bar;
+  if (activation_ctrl_free(m, w, k)) sn_applied_bar(m, a)[k] += bar;
 }
 
 SN_FUNC void sn_activation_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl,
@@ -215,5 +216,5 @@ SN_FUNC void sn_activation_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
     activation_ctrl_model_vjp(m, w, a, k, ctrl_bar);
   }
 #endif
-  if (!bad_ctrl && activation_ctrl_free(m, w, k)) a->ctrl_bar[k] += ctrl_bar;
+  if (!bad_ctrl && activation_ctrl_free(m, w, k)) sn_applied_bar(m, a)[k] += ctrl_bar;
 }

@@ -134,7 +134,23 @@ SN_LOCAL void act_joint_force(const SnModel *m, SnWorld *w, int j) {
 }
 
 #if !defined(SN_PACK)
+// Controls that act now: of actuators with a delay, what their buffers say.
+SN_LOCAL void act_read_controls(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nactuator) {
+    const int k = m->actuator_ctrladr[i], dim = m->actuator_ctrlnum[i];
+    SnHistoryRead read;
+    if (m->actuator_delay[i] > 0) {
+      sn_actuator_read(m, w->past, i, w->time[0], &read);
+      sn_history_value(w->past + m->actuator_historyadr[i], m->actuator_history[2 * i], dim, &read, w->ctrl_late + k);
+    } else {
+      sn_copy(w->ctrl_late + k, w->ctrl + k, dim);
+    }
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (m->ndelay > 0) act_read_controls(m, w, lane);
   // MuJoCo leaves gravity compensation out, too, where there is no actuator
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) {
     SN_FOR(i, m->nout) w->actuator_force[i] = 0;
@@ -308,6 +324,27 @@ SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   }
 }
 
+// Hands the bars of the controls that act now on, to controls and to samples, and by the delay.
+SN_LOCAL void act_read_controls_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  (void)lane;
+  SN_FOR(i, m->nactuator) {
+    const int k = m->actuator_ctrladr[i], dim = m->actuator_ctrlnum[i], adr = m->actuator_historyadr[i];
+    SnHistoryRead read;
+    if (m->actuator_delay[i] > 0) {
+      sn_actuator_read(m, w->past, i, w->time[0], &read);
+      sn_history_value_vjp(m->actuator_history[2 * i], dim, &read, a->ctrl_late_bar + k, a->past_bar + adr);
+#if defined(SN_MODEL_BARS)
+      if (sn_model_bar(a) && sn_model_bar(a)->actuator_delay)
+        sn_model_bar(a)->actuator_delay[i] -=
+            sn_history_rate_vjp(w->past + adr, m->actuator_history[2 * i], dim, &read, a->ctrl_late_bar + k);
+#endif
+    } else {
+      for (int d = k; d < k + dim; ++d) a->ctrl_bar[d] += a->ctrl_late_bar[d];
+    }
+    for (int d = k; d < k + dim; ++d) a->ctrl_late_bar[d] = sn_bar_of(0);
+  }
+}
+
 SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   if (m->nactuator > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
@@ -330,6 +367,7 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
     SN_SYNC(lane);
   }
   SN_FOR(o, m->nout) a->force_bar[o] = sn_bar_of(0);
+  if (m->ndelay > 0) act_read_controls_vjp(m, w, a, lane);
   SN_SYNC(lane);
 }
 

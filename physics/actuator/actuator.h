@@ -48,6 +48,15 @@ SN_FUNC sn_real sn_motor_slope(const SnModel *m, const SnWorld *w, int i, bool h
 // Adds what the bar of that slope gives to act_bar and to parameters.
 SN_FUNC void sn_motor_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar);
 
+// Returns the controls (nu) that act now, before their ranges: of those that act late, what their buffers say, from
+// sn_actuation on.
+SN_INLINE const sn_real *sn_applied_ctrl(const SnModel *m, const SnWorld *w) {
+  return m->ndelay > 0 ? w->ctrl_late : w->ctrl;
+}
+// Returns the place that their bars are added to.
+SN_INLINE sn_bar *sn_applied_bar(const SnModel *m, SnAdjoint *a) {
+  return m->ndelay > 0 ? a->ctrl_late_bar : a->ctrl_bar;
+}
 // Returns control k as the actuators see it.
 SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
 // Returns true when actuator i is in a group that is switched off.

@@ -88,6 +88,8 @@ typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_DCM
 // actuator_ctrlspec. They are setpoints of length and velocity, a force, and of a motor a voltage, in this order.
 // SN_INPUT_NONE stands for a motor without any.
 enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4, SN_INPUT_VOLTAGE = 8, SN_INPUT_NONE = 16 };
+// Says how a buffer is read between two samples.
+typedef enum SnInterp { SN_INTERP_ZOH, SN_INTERP_LINEAR, SN_INTERP_CUBIC } SnInterp;
 typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE, SN_BIAS_DCMOTOR } SnBias;
 // Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {
@@ -270,6 +272,9 @@ typedef struct SnModel {
   void **block;  // memory owned by the model, (nblock); freed by sn_model_free
   int nblock;
 } SnModel;
+
+// Returns the numbers of a buffer of n samples of `dim` numbers (world/history.h).
+SN_INLINE int sn_history_size(int n, int dim) { return n > 0 ? 2 + n * (1 + dim) : 0; }
 
 // Allocates a model whose sizes are copied from `sizes` (only fields of model_sizes.inc are read),
 // with zeroed arrays. NULL and err on failure; the caller frees with sn_model_free.

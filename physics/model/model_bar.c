@@ -136,13 +136,33 @@ static SnCode check_fixed(const SnModel *m, const SnModel *moved, int p, SnError
   return SN_OK;
 }
 
+// Delays must be those of m where buffers hold their samples: there the motion jumps or stays as they change.
+static SnCode check_delays(const SnModel *m, const SnModel *moved, int p, SnError *err) {
+  for (int i = 0; i < m->nactuator; ++i)
+    if (m->actuator_delay[i] != moved->actuator_delay[i] &&
+        (m->actuator_history[2 * i + 1] == SN_INTERP_ZOH || m->actuator_delay[i] == 0))
+      return sn_fail(
+          err, SN_ERR_UNSUPPORTED,
+          "parameter %d: it moves the delay of actuator '%s', by which there is a derivative only above 0 and "
+          "with interp 'linear' or 'cubic'",
+          p, sn_model_name(m, SN_NAME_ACTUATOR, i));
+  for (int i = 0; i < m->nsensor; ++i)
+    if (m->sensor_delay[i] != moved->sensor_delay[i] &&
+        (m->sensor_history[2 * i + 1] == SN_INTERP_ZOH || m->sensor_delay[i] == 0))
+      return sn_fail(err, SN_ERR_UNSUPPORTED,
+                     "parameter %d: it moves the delay of sensor '%s', by which there is a derivative only above 0 and "
+                     "with interp 'linear' or 'cubic'",
+                     p, sn_model_name(m, SN_NAME_SENSOR, i));
+  return SN_OK;
+}
+
 typedef struct BarNone {
   const char *name;
   const sn_real *source;
   int count;
 } BarNone;
 
-enum { BAR_NONES = 13 };
+enum { BAR_NONES = 14 };
 
 static void list_nones(const SnModel *m, BarNone *none) {
   const BarNone all[BAR_NONES] = {
@@ -175,6 +195,7 @@ static SnCode add_parameter(SnModelTangents *t, const SnModel *m, const SnModel 
   const SnModel *const moved[2] = {plus, minus};
   for (int i = 0; i < 2; ++i) {
     SnCode code = check_fixed(m, moved[i], p, err);
+    if (code == SN_OK) code = check_delays(m, moved[i], p, err);
     if (code == SN_OK) code = check_nones(m, moved[i], p, err);
     if (code != SN_OK) return code;
   }

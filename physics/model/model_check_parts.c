@@ -415,6 +415,36 @@ static SnCode check_sensors(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// A buffer of controls or of a sensor: where it begins, after those before it, and how it is read.
+static SnCode check_buffer(const char *field, int i, const int *history, int adr, int dim, int *end, SnError *err) {
+  const int n = history[0];
+  if (history[1] > SN_INTERP_CUBIC) return sn_model_complain(err, field, 2 * i + 1, history[1], "must be 0, 1 or 2");
+  if (n == 0) return adr < 0 ? SN_OK : sn_model_complain(err, field, 2 * i, n, "a buffer has at least one sample");
+  if (adr != *end || (int64_t)n * (1 + dim) > SN_CAP_nhistory)
+    return sn_model_complain(err, field, 2 * i, n, "buffers follow each other, first those of actuators");
+  *end += sn_history_size(n, dim);
+  return SN_OK;
+}
+
+static SnCode check_buffers(const SnModel *m, SnError *err) {
+  int end = 0;
+  SnCode code = SN_OK;
+  for (int i = 0; code == SN_OK && i < m->nactuator; ++i) {
+    code = check_buffer("actuator_history", i, m->actuator_history + 2 * i, m->actuator_historyadr[i],
+                        m->actuator_ctrlnum[i], &end, err);
+    if (code == SN_OK && (m->actuator_delay[i] < 0 || (m->actuator_delay[i] > 0 && m->actuator_history[2 * i] == 0)))
+      COMPLAIN(actuator_delay, i, "must be 0, or above 0 where there is a buffer");
+  }
+  for (int i = 0; code == SN_OK && i < m->nsensor; ++i) {
+    code = check_buffer("sensor_history", i, m->sensor_history + 2 * i, m->sensor_historyadr[i], m->sensor_dim[i], &end,
+                        err);
+    if (code == SN_OK && m->sensor_delay[i] < 0) COMPLAIN(sensor_delay, i, "must be at least 0");
+    if (code == SN_OK && m->sensor_interval[2 * i] < 0) COMPLAIN(sensor_interval, 2 * i, "must be at least 0");
+  }
+  if (code != SN_OK || end == m->nhistory) return code;
+  return sn_fail(err, SN_ERR_FORMAT, "model: buffers have %d numbers of %d", end, m->nhistory);
+}
+
 SnCode sn_model_check_parts(const SnModel *m, SnError *err) {
   SnCode code = check_units(m, err);
   if (code == SN_OK) code = check_meshes(m, err);
@@ -424,6 +454,7 @@ SnCode sn_model_check_parts(const SnModel *m, SnError *err) {
   if (code == SN_OK) code = check_tendons(m, err);
   if (code == SN_OK) code = check_actuators(m, err);
   if (code == SN_OK) code = check_sensors(m, err);
+  if (code == SN_OK) code = check_buffers(m, err);
   if (code == SN_OK && m->names[m->nnames - 1] != 0)
     code = sn_fail(err, SN_ERR_FORMAT, "model: the last name does not end in 0");
   return code;

@@ -214,8 +214,25 @@ static SnCode setup_muscles(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Buffers of controls and sensors. What MuJoCo makes of sensors with a buffer where it does not keep their values of
+// the start of a step is no measurement: these are refused.
+static SnCode setup_buffers(SnModel *m, SnError *err) {
+  const bool rk4 = m->opt.integrator == SN_INT_RK4, off = (m->opt.disableflags & SN_DSBL_SENSOR) != 0;
+  m->ndelay = m->nsensorbuffer = 0;
+  for (int i = 0; i < m->nactuator; ++i) m->ndelay += m->actuator_delay[i] > 0;
+  for (int i = 0; i < m->nsensor; ++i) {
+    if (m->sensor_history[2 * i] == 0) continue;
+    ++m->nsensorbuffer;
+    if (rk4 || off)
+      return sn_fail(err, SN_ERR_UNSUPPORTED, "sensor '%s': a history buffer (nsample) %s is not supported",
+                     sn_model_name(m, SN_NAME_SENSOR, i), rk4 ? "with integrator RK4" : "with flag sensor='disable'");
+  }
+  return SN_OK;
+}
+
 SnCode sn_setup_actuator(SnModel *m, SnError *err) {
-  SnCode code = setup_rows(m, err);
+  SnCode code = setup_buffers(m, err);
+  if (code == SN_OK) code = setup_rows(m, err);
   if (code == SN_OK) code = setup_columns(m, err);
   if (code == SN_OK) code = setup_tendon_actuators(m, err);
   if (code == SN_OK) code = setup_joint_actuators(m, err);

@@ -12,8 +12,11 @@
 // What is known after the solver alone has bars of qacc and of efc_force, which go back through the stages of the step
 // once more (sn_acceleration_vjp in step.c): that costs about as much as the adjoint of a step.
 //
-// All sensors at once (sn_sensor_data_vjp) take the bar g of a quaternion's four numbers. A small turn t of q changes
-// them by (0, t) q / 2, so the bar of t is the vector part of g q^-1, halved (q has unit length).
+// A sensor with a delay, or between two ticks of an interval, answers from its buffer (physics/world/history.h), whose
+// new samples step/past.c takes: its bar goes to the samples that it reads.
+//
+// All sensors at once (sn_sensor_data_vjp in step/sense.c) take the bar g of a quaternion's four numbers. A small turn
+// t of q changes them by (0, t) q / 2, so the bar of t is the vector part of g q^-1, halved (q has unit length).
 //
 // Not smooth: beyond a cutoff or a limit of the joint's force the gradient is 0 (at the bound itself it is that
 // inside); without its row a limit's value and gradient are 0; a ball joint in its rest position has no axis: 0.
@@ -22,7 +25,6 @@
 #include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 #include "physics/sensor/sensor_private.h"
-#include "physics/step/step.h"
 
 // Types that the engine always computes.
 SN_LOCAL bool sensor_is_plain(int type) {
@@ -279,11 +281,21 @@ SN_LOCAL bool sensor_cutoff(const SnModel *m, int i, sn_real *low) {
   return cutoff > 0 && m->sensor_datatype[i] <= POSITIVE;
 }
 
-SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+SN_FUNC void sn_sensor_sample(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   sn_real low;
   sensor_raw_value(m, w, i, value);
   if (!sensor_cutoff(m, i, &low)) return;
   for (int k = 0; k < m->sensor_dim[i]; ++k) value[k] = sn_clip(value[k], low, m->sensor_cutoff[i]);
+}
+
+SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
+  SnHistoryRead read;
+  if (!sn_sensor_reads(m, w->past, i, w->time[0])) {
+    sn_sensor_sample(m, w, i, value);
+    return;
+  }
+  sn_sensor_read(m, w->past, i, w->time[0], &read);
+  sn_history_value(w->past + m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i], &read, value);
 }
 
 SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *data) {
@@ -443,7 +455,8 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
 
 enum { SN_SENSOR_BARS = 6 };  // most numbers of a sensor that has a gradient and is no image
 
-SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
+// What sensor i measures now: the bar of its numbers, of a quaternion that of a small turn.
+SN_LOCAL void sensor_now_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
   sn_real bar[SN_SENSOR_BARS] = {0}, value[SN_SENSOR_BARS], low;
   const bool cut = sensor_cutoff(m, i, &low);
   if (m->sensor_type[i] == SN_SENS_RANGEFINDER) {
@@ -464,6 +477,35 @@ SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     sensor_scalar_vjp(m, w, a, i, bar);
 }
 
+// What sensor i reads in its buffer: the bar of its numbers goes to samples, and by the delay.
+SN_LOCAL void sensor_read_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  const int adr = m->sensor_historyadr[i], n = m->sensor_history[2 * i], dim = m->sensor_dim[i];
+  SnHistoryRead read;
+  sn_sensor_read(m, w->past, i, w->time[0], &read);
+  sn_history_value_vjp(n, dim, &read, bar, a->past_bar + adr);
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->sensor_delay)
+    sn_model_bar(a)->sensor_delay[i] -= sn_history_rate_vjp(w->past + adr, n, dim, &read, bar);
+#endif
+}
+
+SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *value_bar) {
+  if (!sn_sensor_reads(m, w->past, i, w->time[0])) {
+    sensor_now_vjp(m, w, a, i, value_bar);
+  } else if (sn_sensor_is_quat(m, i)) {
+    // a small turn t changes the numbers by (0, t) q / 2, so the bars (0, 2 t_bar) q / |q|^2 of these are those of t
+    const sn_real turn[4] = {0, 2 * value_bar[0], 2 * value_bar[1], 2 * value_bar[2]};
+    sn_real q[4], bar[4];
+    sn_sensor_value(m, w, i, q);
+    const sn_real length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    sn_mulquat(bar, turn, q);
+    for (int k = 0; k < 4; ++k) bar[k] = length2 > SN_MINVAL ? bar[k] / length2 : 0;
+    sensor_read_vjp(m, w, a, i, bar);
+  } else {
+    sensor_read_vjp(m, w, a, i, value_bar);
+  }
+}
+
 // Bar of a small turn of the unit quaternion q, from that of its four numbers: q changes by (0, t) q / 2.
 SN_LOCAL void sensor_quat_turn(const sn_real *q, const sn_real *bar, sn_real *turn_bar) {
   sn_real back[4], product[4];
@@ -472,39 +514,27 @@ SN_LOCAL void sensor_quat_turn(const sn_real *q, const sn_real *bar, sn_real *tu
   sn_scale3(turn_bar, product + 1, SN_R(0.5));
 }
 
-// Whether a bar of sensor i counts.
-SN_LOCAL bool sensor_asked(const SnModel *m, int i, const sn_real *bar) {
+SN_FUNC bool sn_sensor_asked(const SnModel *m, int i, const sn_real *bar) {
   bool any = false;
   for (int k = 0; k < m->sensor_dim[i]; ++k) any = any || bar[k] != 0;
   return any && sn_sensor_differentiable(m, i);
 }
 
-// Sensor i, from the bars of its numbers.
-SN_LOCAL void sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+SN_FUNC void sn_sensor_sample_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   sn_real value[4], turn_bar[3];
-  if (!sensor_asked(m, i, bar)) return;
+  if (!sn_sensor_asked(m, i, bar)) return;
   if (sn_sensor_is_quat(m, i)) {
-    sn_sensor_value(m, w, i, value);
+    sn_sensor_sample(m, w, i, value);
     sensor_quat_turn(value, bar, turn_bar);
-    sn_sensor_vjp(m, w, a, i, turn_bar);
+    sensor_now_vjp(m, w, a, i, turn_bar);
   } else {
-    sn_sensor_vjp(m, w, a, i, bar);
+    sensor_now_vjp(m, w, a, i, bar);
   }
 }
 
-SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar) {
-  bool force = false, acceleration = false;  // every lane looks
-  for (int i = 0; i < m->nsensor; ++i) {
-    const SnStage stage = sn_sensor_stage(m, i);
-    if (stage < SN_STAGE_ACTUATION) continue;
-    force = force || stage == SN_STAGE_ACTUATION;
-    acceleration = acceleration || (stage == SN_STAGE_SOLVER && sensor_asked(m, i, bar + m->sensor_adr[i]));
-  }
-  if (acceleration) sn_acceleration_begin(m, w, a, lane);
-  SN_ONE(lane) {
-    for (int i = 0; i < m->nsensor; ++i) sensor_numbers_vjp(m, w, a, i, bar + m->sensor_adr[i]);
-  }
-  SN_SYNC(lane);
-  if (force) sn_actuator_force_vjp(m, w, a, lane);
-  if (acceleration) sn_acceleration_vjp(m, w, a, lane);
+SN_FUNC void sn_sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
+  if (!sn_sensor_reads(m, w->past, i, w->time[0]))
+    sn_sensor_sample_vjp(m, w, a, i, bar);
+  else if (sn_sensor_asked(m, i, bar))
+    sensor_read_vjp(m, w, a, i, bar);
 }

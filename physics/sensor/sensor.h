@@ -25,8 +25,11 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i);
 
 // Writes the value of sensor i, a supported one, into value[sensor_dim[i]]: cut off as the model says, units as in
-// MuJoCo's sensordata. Any thread may call it on a world that nobody writes.
+// MuJoCo's sensordata. One with a delay, or not due, answers from its buffer in `past`. Any thread may call it on a
+// world that nobody writes.
 SN_FUNC void sn_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
+// Writes what sensor i measures now, whatever its buffer holds: a new sample of that.
+SN_FUNC void sn_sensor_sample(const SnModel *m, const SnWorld *w, int i, sn_real *value);
 
 // Writes the values of all sensors into data (nsensordata), in the order of MuJoCo's sensordata; those of a sensor that
 // is not supported are NaN. All stages of sn_forward must have run. Ends with a sync.
@@ -42,14 +45,16 @@ SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
-// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar. One lane
-// calls it. Sensors of the stage SN_STAGE_SOLVER need sn_acceleration_begin before and sn_acceleration_vjp after
-// (step.h); they add to qacc_bar, row_pos, acc_bar, twist_bar[SN_ACC] and bars of contacts, too.
+// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar, past_bar.
+// One lane calls it. Sensors of the stage SN_STAGE_SOLVER need sn_acceleration_begin before and sn_acceleration_vjp
+// after (step.h); they add to qacc_bar, row_pos, acc_bar, twist_bar[SN_ACC] and bars of contacts, too.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
-// Adds the adjoint of all sensors. bar (nsensordata) has the places of sn_sensor_data, so that a quaternion has four
-// numbers; what is not differentiable is left out. Call it between sn_step_vjp (where no step is, sn_motion_rest) and
-// sn_position_vjp. Adds to act_bar and ctrl_bar, too, where a sensor measures a force. Ends with a sync.
-SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar);
+// Returns whether a bar (the sensor's numbers) is not 0 and sensor i has a gradient.
+SN_FUNC bool sn_sensor_asked(const SnModel *m, int i, const sn_real *bar);
+// Adds the adjoint of sensor i as sn_sensor_vjp, of any sensor and from the bars of its numbers, four of a quaternion.
+SN_FUNC void sn_sensor_numbers_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
+// Does the same for sn_sensor_sample.
+SN_FUNC void sn_sensor_sample_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);
 
 // ---- frame.c ----
 

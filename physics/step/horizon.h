@@ -104,7 +104,8 @@ size_t sn_horizon_step_bytes(const SnModel *m, int method);
 size_t sn_horizon_checkpoint_bytes(const SnModel *m, int keep);
 
 // Makes a run of a model, which must stay and keep its options. The caller frees it with sn_horizon_free. Returns NULL
-// and sets err on failure: SN_ERR_ARGUMENT, SN_ERR_MEMORY, SN_ERR_UNSUPPORTED for a model with the noslip solver.
+// and sets err on failure: SN_ERR_ARGUMENT, SN_ERR_MEMORY, SN_ERR_UNSUPPORTED for a model with the noslip solver or
+// buffers.
 SnHorizon *sn_horizon_create(const SnModel *m, const SnHorizonSettings *settings, SnError *err);
 // Frees a run; NULL is allowed.
 void sn_horizon_free(SnHorizon *h);

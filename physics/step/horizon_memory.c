@@ -190,6 +190,11 @@ static SnCode check_model(const SnModel *m, SnError *err) {
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: a geom or pair has adhesion and gap, so that it begins to pull by a jump: chosen steps do "
                    "not support it; set gap to 0");
+  if (m->nhistory > 0)
+    return sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "horizon: an actuator or a sensor has a history buffer (nsample), which takes a sample with every time "
+        "step of the model: chosen steps do not support it; leave delays and buffers out");
   if (sn_has_noslip(m))
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen "

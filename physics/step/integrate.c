@@ -15,6 +15,7 @@
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 #include "physics/step/integrate_private.h"
+#include "physics/step/sense_private.h"
 #include "physics/step/step.h"
 
 #if !defined(SN_PACK)
@@ -82,6 +83,7 @@ SN_FUNC void sn_damped_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 SN_FUNC void sn_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real *qacc, const sn_real *qvel) {
   const sn_real h = sn_timestep(m, w);
+  if (m->nhistory > 0) sn_past_advance(m, w, lane);
   if (m->na > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
     sn_next_activation(m, w, lane, h, w->int_act);
     SN_FOR(i, m->na) w->act[i] = w->int_act[i];
@@ -206,6 +208,9 @@ SN_LOCAL void integrate_euler_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
 }
 
 SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+#if !defined(SN_PACK)
+  if (m->nhistory > 0) sn_past_advance_vjp(m, w, a, lane);
+#endif
   switch (m->opt.integrator) {
     case SN_INT_RK4:
       sn_integrate_rk4_vjp(m, w, a, lane);

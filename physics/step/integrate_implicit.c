@@ -387,7 +387,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   if (adr < 0) {
     const int k = m->actuator_ctrladr[i];
     input = sn_clamped_ctrl(m, w, k);
-    if (input == w->ctrl[k]) a->ctrl_bar[k] += slope_bar * gain;
+    if (input == sn_applied_ctrl(m, w)[k]) sn_applied_bar(m, a)[k] += slope_bar * gain;
   } else if (m->actuator_actearly[i]) {
     input = w->int_act[last];
     a->act_next_bar[last] += slope_bar * gain;

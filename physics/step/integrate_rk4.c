@@ -193,16 +193,17 @@ SN_LOCAL void integrate_stage_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, Sn
   }
   SN_FOR(i, m->nu) a->rk_ctrl_bar[i] += a->ctrl_bar[i];
   SN_FOR(i, 6 * m->nmocap) a->rk_mocap_bar[i] += a->mocap_bar[i];
+  SN_FOR(i, sn_past_size(m)) a->rk_past_bar[i] += a->past_bar[i];
   SN_SYNC(lane);
 }
 
 // RESULT to its place in RK4, or back.
 SN_LOCAL void integrate_keep_result(const SnModel *m, SnAdjoint *a, SnLane *lane, bool back) {
-  sn_bar *result[5] = {a->qpos_bar, a->qvel_bar, a->act_bar, a->ctrl_bar, a->mocap_bar};
-  sn_bar *kept[5] = {a->rk_qpos_bar, a->rk_qvel_bar, a->rk_act_bar, a->rk_ctrl_bar, a->rk_mocap_bar};
-  const int n[5] = {m->nv, m->nv, m->na, m->nu, 6 * m->nmocap};
+  sn_bar *result[6] = {a->qpos_bar, a->qvel_bar, a->act_bar, a->ctrl_bar, a->mocap_bar, a->past_bar};
+  sn_bar *kept[6] = {a->rk_qpos_bar, a->rk_qvel_bar, a->rk_act_bar, a->rk_ctrl_bar, a->rk_mocap_bar, a->rk_past_bar};
+  const int n[6] = {m->nv, m->nv, m->na, m->nu, 6 * m->nmocap, sn_past_size(m)};
   (void)lane;
-  for (int k = 0; k < 5; ++k) {
+  for (int k = 0; k < 6; ++k) {
     sn_bar *from = back ? kept[k] : result[k], *to = back ? result[k] : kept[k];
     SN_FOR(i, n[k]) to[i] = from[i];
   }

@@ -3,6 +3,7 @@
 #include "physics/collision/collision.h"
 #include "physics/constraint/constraint.h"
 #include "physics/dynamics/dynamics.h"
+#include "physics/step/sense_private.h"
 #include "physics/step/step.h"
 
 // Debug builds: before a stage its outputs are NaN.
@@ -165,6 +166,9 @@ SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
   sn_integrate_vjp(m, w, a, lane);
   SN_MARK(lane, INTEGRATE_VJP);
   sn_forward_vjp(m, w, a, lane);
+#if !defined(SN_PACK)
+  if (m->nsensorbuffer > 0) sn_past_sense_vjp(m, w, a, lane);
+#endif
 }
 
 SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {

@@ -77,19 +77,28 @@ typedef struct SnStepJacobian {
 // Computes the rows that need an adjoint, SN_COLUMNS at a time: not those of positions that follow from velocities.
 SN_FUNC void sn_jacobian_rows(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to);
 // Computes the Jacobians of a step: A (n, n) and B (n, nu) with n = 2 nv + na, row-major. Rows are the next state,
-// columns the state (qpos, qvel, act) and the controls, positions by their tangent. The world is as for sn_step_vjp; of
-// the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not smooth.
+// columns the state (qpos, qvel, act) and the controls, positions by their tangent; the past is constant. The world is
+// as for sn_step_vjp; of the adjoint, all is scratch. A row is what the adjoint gives for it where a step is not
+// smooth.
 SN_FUNC void sn_step_jacobian(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, sn_real *A, sn_real *B);
 // Computes E, too. Takes an adjoint for each velocity; under RK4 for each position; for each activation where
 // parameters move what these depend on, else one for all.
 SN_FUNC void sn_step_sensitivity(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const SnStepJacobian *to);
 
+// ---- sense.c ----
+
+// Adds the adjoint of all sensors. bar (nsensordata) has the places of sn_sensor_data, so that a quaternion has four
+// numbers; what is not differentiable is left out. Call it between sn_step_vjp (where no step is, sn_motion_rest) and
+// sn_position_vjp. Adds to act_bar and ctrl_bar, too, where a sensor measures a force, and to past_bar. Ends with a
+// sync.
+SN_FUNC void sn_sensor_data_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *bar);
+
 // ---- integrate.c ----
 
 // Computes the next state from qacc and act_dot, by opt.integrator.
 SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane);
-// Turns NEXT into qacc_bar, act_dot_bar and the motions SN_Y and SN_NEXT. Adds what goes directly to qpos_bar, qvel_bar
-// and act_bar and, for implicitfast, the derivative of -h y' B a+.
+// Turns NEXT into qacc_bar, act_dot_bar and the motions SN_Y and SN_NEXT. Adds what goes directly to qpos_bar,
+// qvel_bar, act_bar, past_bar and ctrl_bar and, for implicitfast, the derivative of -h y' B a+.
 SN_FUNC void sn_integrate_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // Moves qpos by dt * qvel, on the manifold of free and ball joints.
 SN_FUNC void sn_integrate_pos(const SnModel *m, SnLane *lane, sn_real *qpos, const sn_real *qvel, sn_real dt);

@@ -98,6 +98,7 @@ SN_LOCAL void jacobian_adjoint(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
                                bool each) {
   SN_FOR(i, m->nv) a->qpos_next_bar[i] = a->qvel_next_bar[i] = sn_bar_of(0);
   SN_FOR(i, m->na) a->act_next_bar[i] = sn_bar_of(0);
+  SN_FOR(i, sn_past_size(m)) a->past_next_bar[i] = sn_bar_of(0);
   SN_SYNC(lane);
   SN_ONE(lane) {
     for (int c = 0; c < num; ++c) jacobian_set(m, a, c, first + c, each);

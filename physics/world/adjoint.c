@@ -76,6 +76,8 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->act_bar, m->na);
   adjoint_zero(lane, a->ctrl_bar, m->nu);
   adjoint_zero(lane, a->mocap_bar, 6 * m->nmocap);
+  adjoint_zero(lane, a->past_bar, sn_past_size(m));
+  adjoint_zero(lane, a->ctrl_late_bar, m->ndelay > 0 ? m->nu : 0);
   if (sn_has_noslip(m)) SN_ONE(lane) *a->slip_on = 0;
   if (sn_has_exact_diagonal(m)) SN_ONE(lane) *a->diag_on = 0;
   sn_adjoint_clear_bars(m, a, lane);

@@ -116,6 +116,21 @@ SN_FUNC void sn_adjoint_clear_contacts(const SnWorld *w, SnAdjoint *a, SnLane *l
 SN_INLINE SnModelBar *sn_model_bar(const SnAdjoint *a) { return a->host ? a->host->model : NULL; }
 #endif
 
+// Adds the bars (dim) of what a reading gives to those of the samples of a buffer.
+SN_INLINE void sn_history_value_vjp(int n, int dim, const SnHistoryRead *read, const sn_bar *value_bar,
+                                    sn_bar *buffer_bar) {
+  for (int k = 0; k < read->count; ++k)
+    for (int d = 0; d < dim; ++d) buffer_bar[2 + n + read->at[k] * dim + d] += read->weight[k] * value_bar[d];
+}
+// Returns the bar of the time that is read.
+SN_INLINE sn_bar sn_history_rate_vjp(const sn_real *buffer, int n, int dim, const SnHistoryRead *read,
+                                     const sn_bar *value_bar) {
+  sn_bar sum = {0};
+  for (int k = 0; k < read->count; ++k)
+    for (int d = 0; d < dim; ++d) sum += read->rate[k] * buffer[2 + n + read->at[k] * dim + d] * value_bar[d];
+  return sum;
+}
+
 // Returns the twist of a body in motion z, zeroes for a body that does not move.
 SN_INLINE const sn_bar *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
   return a->twist + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);

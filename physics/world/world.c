@@ -48,6 +48,7 @@ SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_lane_zero(lane, w->qvel, m->nv);
   sn_lane_zero(lane, w->act, m->na);
   sn_lane_zero(lane, w->ctrl, m->nu);
+  sn_past_reset(m, lane, w->past);
   sn_lane_zero(lane, w->mocap_pos, 3 * m->nmocap);
   sn_lane_zero(lane, w->mocap_quat, 4 * m->nmocap);
   sn_lane_zero(lane, w->qacc_warmstart, m->nv);
@@ -88,6 +89,7 @@ static void reset_mocap(const SnModel *m, SnWorld *w) {
 }
 
 void sn_world_reset(const SnModel *m, SnWorld *w) {
+  const SnLane lane = one_lane();
   w->time[0] = w->step[0] = 0;
   *w->warn = 0;
   memcpy(w->qpos, m->qpos0, sizeof(sn_real) * (size_t)m->nq);
@@ -95,6 +97,7 @@ void sn_world_reset(const SnModel *m, SnWorld *w) {
   memset(w->qacc_warmstart, 0, sizeof(sn_real) * (size_t)m->nv);
   memset(w->act, 0, sizeof(sn_real) * (size_t)m->na);
   memset(w->ctrl, 0, sizeof(sn_real) * (size_t)m->nu);
+  sn_past_reset(m, &lane, w->past);
   reset_mocap(m, w);
 }
 

@@ -5,6 +5,7 @@
 
 #include "physics/base/lane.h"
 #include "physics/model/model.h"
+#include "physics/world/history.h"
 
 // Holds the settings of contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): bodies that do not
 // touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row. The
@@ -120,8 +121,8 @@ size_t sn_world_size(const SnModel *m);
 void sn_world_init(const SnModel *m, SnWorld *w, void *memory);
 
 // Makes a world, on all lanes, of fields that sn_world_bind (layout.h) has pointed into memory that holds anything. It
-// is as sn_world_init leaves it, but the state is zero: static fields, no CFD, zero where a step reads before it
-// writes. Needs a sync before, ends with one.
+// is as sn_world_init leaves it, but the state is zero, `past` aside: static fields, no CFD, zero where a step reads
+// before it writes. Needs a sync before, ends with one.
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // Sets the state of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.

@@ -195,7 +195,7 @@ static double cpu_bytes(const SnBackend *b, const SnModel *m, const SnCost *cost
 // About what the room for one start and its gradient takes.
 static double start_bytes(const SnBackendModel *x) {
   const SnModel *m = x->m;
-  const double row = m->nq + 3.0 * m->nv + m->na + 1;  // of a trajectory that is kept
+  const double row = m->nq + 3.0 * m->nv + m->na + 1 + sn_past_size(m);  // of a trajectory that is kept
   return (double)sn_cpu_multistart_bytes(m, x->cost, x->max_step) +
          (x->max_step + 1.0) * (row * sizeof(sn_real) + sizeof(int));
 }

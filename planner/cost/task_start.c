@@ -131,6 +131,7 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
   if (code != SN_OK) return code;
   set_velocities(task, m, w);
   place_bodies(task, m, w, seed);
+  sn_past_shift(m, w->past, -w->time[0]);
   w->time[0] = 0;
   return SN_OK;
 }

@@ -82,7 +82,8 @@ bool sn_chosen_step_vjp(SnHorizon *h, const SnRolloutVjp *b, int t, const void *
                                rollout->out_act + row * (size_t)m->na,
                                rollout->ctrl + row * (size_t)m->nu,
                                rollout->out_qacc + row * nv,
-                               0};
+                               0,
+                               NULL};
   const SnHorizonBars bars = {.out_qpos = b->state_bar,
                               .out_qvel = b->state_bar + nv,
                               .out_act = b->state_bar + 2 * nv,

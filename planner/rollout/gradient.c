@@ -44,6 +44,7 @@ SnCode sn_trajectory_bar_check(const SnModel *m, const SnTrajectoryBar *bar, int
   if (code == SN_OK) code = check_finite(bar->act, "act", m->na, nstep + 1, err);
   if (code == SN_OK) code = check_sensors(m, bar->sensordata, nstep + 1, err);
   if (code == SN_OK) code = check_finite(bar->sensordata, "sensordata", m->nsensordata, nstep + 1, err);
+  if (code == SN_OK) code = check_finite(bar->past, "past", sn_past_size(m), nstep + 1, err);
   return code == SN_OK ? check_finite(bar->ctrl, "ctrl", m->nu, nstep, err) : code;
 }
 
@@ -56,6 +57,7 @@ static void clear_outputs(const SnGradientWork *g, SnGradient *out) {
   if (out->qpos_bar) memset(out->qpos_bar, 0, sizeof(sn_real) * nv);
   if (out->qvel_bar) memset(out->qvel_bar, 0, sizeof(sn_real) * nv);
   if (out->act_bar) memset(out->act_bar, 0, sizeof(sn_real) * (size_t)g->m->na);
+  if (out->past_bar) memset(out->past_bar, 0, sizeof(sn_real) * (size_t)sn_past_size(g->m));
   if (out->target_bar) memset(out->target_bar, 0, sizeof(sn_real) * (rows + 1) * (size_t)g->cost->ntarget);
   out->norm = 0;
 }
@@ -119,7 +121,8 @@ static SnRolloutBar rollout_bar(const SnTrajectoryBar *bar) {
                         .qvel = bar->qvel,
                         .act = bar->act,
                         .sensordata = bar->sensordata,
-                        .ctrl = bar->ctrl};
+                        .ctrl = bar->ctrl,
+                        .past = bar->past};
 }
 
 static void release_store(SnGradientProgress *x) {
@@ -160,6 +163,7 @@ static void finish_item(SnGradientWork *g, int thread, SnGradientProgress *x) {
   if (out->qpos_bar) memcpy(out->qpos_bar, bar, sizeof(sn_real) * nv);
   if (out->qvel_bar) memcpy(out->qvel_bar, bar + nv, sizeof(sn_real) * nv);
   if (out->act_bar) memcpy(out->act_bar, bar + 2 * nv, sizeof(sn_real) * na);
+  if (out->past_bar) memcpy(out->past_bar, bar + 2 * nv + na, sizeof(sn_real) * (size_t)sn_past_size(m));
   out->norm = (double)sn_norm(&g->thread[thread].lane, x->vjp.ctrl_bar, out->nstep * m->nu);
   out->status = SN_GRADIENT_DONE;
   if (g->settings.cfd.on) x->cfd_steps = out->nstep;

@@ -41,6 +41,7 @@ typedef struct SnTrajectoryBar {
   const sn_number *act;         // (nstep + 1, na)
   const sn_number *sensordata;  // (nstep + 1, nsensordata) of the numbers there, four of a quaternion
   const sn_number *ctrl;        // (nstep, nu) what the cost makes of the controls themselves
+  const sn_number *past;        // (nstep + 1, sn_past_size) of samples of buffers; other numbers are not looked at
 } SnTrajectoryBar;
 
 // Checks the bars of a rollout of nstep steps. Returns SN_ERR_ARGUMENT where a number is not finite, SN_ERR_UNSUPPORTED
@@ -78,6 +79,7 @@ typedef struct SnGradient {
   sn_number *qpos_bar;      // (nv) of state.qpos, tangent as qvel; or NULL
   sn_number *qvel_bar;      // (nv) of state.qvel; or NULL
   sn_number *act_bar;       // (na) of state.act; or NULL
+  sn_number *past_bar;      // (sn_past_size) of state.past; or NULL
   sn_number *target_bar;    // (nstep + 1, ntarget); or NULL
   // Gets added the derivative by the model: zeroed by the caller, of no use unless the item is done. Only sweeps have
   // it, on a backend with SN_BACKEND_PARAMETERS; NULL: nobody asks.

@@ -55,15 +55,16 @@ static bool create_item(SnGradientProgress *x, const SnModel *m, const SnCost *c
                              .qpos = numbers(rows * (size_t)m->nq),
                              .qvel = numbers(rows * nv),
                              .act = numbers(rows * (size_t)m->na),
-                             .qacc = numbers(rows * nv)};
+                             .qacc = numbers(rows * nv),
+                             .past = numbers(rows * (size_t)sn_past_size(m))};
   b->cfd_qacc = numbers(rows * nv);
   b->running = numbers((size_t)cost->nterm);
   b->terminal = numbers((size_t)cost->nterm);
-  b->state_bar = numbers(n);
+  b->state_bar = numbers((size_t)sn_state_bar_size(m));
   b->scratch = numbers(n);
   x->slot = calloc(rows, sizeof *x->slot);
   return x->sum && x->saved && x->states.time && x->states.qpos && x->states.qvel && x->states.act && x->states.qacc &&
-         b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
+         x->states.past && b->cfd_qacc && b->running && b->terminal && b->state_bar && b->scratch && x->slot;
 }
 
 // How many rollouts have kept worlds within `bytes`: all items if there is room, else the threads, which need one at a
@@ -83,7 +84,8 @@ double sn_gradient_bytes(const SnModel *m, const SnCost *cost, int max_step, int
   const double world = (double)sn_world_size(m), size = (double)sn_world_store_size(m, max_step);
   const double thread = world + (double)sn_adjoint_size(m) + (2 * cost->nres + m->nsensordata + 2 * n + 3 * nu) * real;
   const double slot = world + (n * n + n * nu + n + 2 * nu + cost->ntarget) * real;
-  const double item = rows * ((1.0 + m->nq + 3.0 * m->nv + m->na) * real + (double)sizeof(int)) + 2 * n * real;
+  const double item =
+      rows * ((1.0 + m->nq + 3.0 * m->nv + m->na + sn_past_size(m)) * real + (double)sizeof(int)) + 2 * n * real;
   const double stores = (double)count_stores((size_t)size, keep, count, threads);
   return threads * thread + count_slots(threads) * slot + count * item +
          (stores * size < (double)keep ? stores * size : (double)keep);
@@ -159,6 +161,7 @@ static void free_item(SnGradientProgress *x) {
   free(x->states.qvel);
   free(x->states.act);
   free(x->states.qacc);
+  free(x->states.past);
   free(x->vjp.cfd_qacc);
   free(x->vjp.running);
   free(x->vjp.terminal);

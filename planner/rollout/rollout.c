@@ -35,6 +35,10 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
   sn_lane_copy(lane, w->act, state->act, m->na);
   rollout_fill(lane, w->ctrl, state->ctrl, m->nu);
   rollout_fill(lane, w->qacc_warmstart, state->qacc_warmstart, m->nv);
+  if (state->past)
+    sn_lane_copy(lane, w->past, state->past, sn_past_size(m));
+  else
+    sn_past_reset(m, lane, w->past);
   rollout_mocap(m, w, lane, rollout);
   SN_ONE(lane) {
     w->time[0] = state->time;
@@ -47,7 +51,7 @@ SN_FUNC void sn_rollout_set_state(const SnModel *m, SnWorld *w, SnLane *lane, co
 
 SN_FUNC void sn_rollout_set_initial(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
   const SnRolloutState initial = {
-      rollout->time, rollout->qpos, rollout->qvel, rollout->act, NULL, rollout->qacc_warmstart, 0};
+      rollout->time, rollout->qpos, rollout->qvel, rollout->act, NULL, rollout->qacc_warmstart, 0, rollout->past};
   sn_rollout_set_state(m, w, lane, rollout, &initial, &rollout->cfd);
 }
 
@@ -121,6 +125,8 @@ SN_LOCAL void rollout_record(const SnModel *m, const SnWorld *w, SnLane *lane, c
   if (rollout->out_qpos) sn_lane_copy(lane, rollout->out_qpos + row * (size_t)m->nq, w->qpos, m->nq);
   if (rollout->out_qvel) sn_lane_copy(lane, rollout->out_qvel + row * (size_t)m->nv, w->qvel, m->nv);
   if (rollout->out_act) sn_lane_copy(lane, rollout->out_act + row * (size_t)m->na, w->act, m->na);
+  if (rollout->out_past)
+    sn_lane_copy(lane, rollout->out_past + row * (size_t)sn_past_size(m), w->past, sn_past_size(m));
   if (rollout->out_qacc) sn_lane_copy(lane, rollout->out_qacc + row * (size_t)m->nv, w->qacc, m->nv);
   if (rollout->out_time) SN_ONE(lane) rollout->out_time[row] = w->time[0];
   if (rollout->out_sensordata)
@@ -215,12 +221,13 @@ SN_FUNC void sn_rollout_save(const SnModel *m, const SnWorld *w, SnLane *lane, S
   sn_lane_copy(lane, saved + 1 + m->nq, w->qvel, m->nv);
   sn_lane_copy(lane, saved + 1 + m->nq + m->nv, w->qacc_warmstart, m->nv);
   sn_lane_copy(lane, saved + 1 + m->nq + 2 * m->nv, w->act, m->na);
+  sn_lane_copy(lane, saved + 1 + m->nq + 2 * m->nv + m->na, w->past, sn_past_size(m));
   SN_SYNC(lane);
 }
 
 SN_FUNC void sn_rollout_restore(const SnModel *m, SnWorld *w, SnLane *lane, const SnRollout *rollout) {
   const sn_real *qpos = rollout->saved + 1, *qvel = qpos + m->nq, *warm = qvel + m->nv, *act = warm + m->nv;
   const sn_real *ctrl = rollout->t > 0 ? rollout_applied(m, rollout, rollout->t - 1) : NULL;
-  const SnRolloutState state = {rollout->saved[0], qpos, qvel, act, ctrl, warm, 0};
+  const SnRolloutState state = {rollout->saved[0], qpos, qvel, act, ctrl, warm, 0, act + m->na};
   sn_rollout_set_state(m, w, lane, rollout, &state, &rollout->cfd);
 }

@@ -25,6 +25,7 @@ typedef struct SnRollout {
   sn_real time;
   const sn_real *qpos, *qvel, *act, *mocap_pos, *mocap_quat, *qacc_warmstart;
   SnCfd cfd;                   // contacts from distance in the steps themselves; cfd.on 0: none
+  const sn_real *past;         // (sn_past_size); NULL: as after a reset
   const sn_real *before;       // (nu) controls in force before the first step; NULL or NaN: not known
   const sn_real *ctrl;         // (nstep, nu)
   const SnFeedback *feedback;  // NULL: the controls are those of `ctrl`
@@ -36,7 +37,7 @@ typedef struct SnRollout {
   sn_real max_velocity;
 
   // Written on the way, rows 0 ... nstep; each may be NULL.
-  sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_qacc, *out_cost, *out_sensordata;
+  sn_real *out_time, *out_qpos, *out_qvel, *out_act, *out_past, *out_qacc, *out_cost, *out_sensordata;
   sn_real *out_qacc_warmstart;  // (nv) of the last state alone; NULL: not wanted
 
   // The results.
@@ -65,10 +66,11 @@ typedef struct SnRolloutState {
   const sn_real *ctrl;            // (nu); NULL: zero
   const sn_real *qacc_warmstart;  // (nv); NULL: zero
   sn_real step;                   // duration of the step from there [s]; 0: the model's time step
+  const sn_real *past;            // NULL: as after a reset
 } SnRolloutState;
 
-// Returns how many numbers sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start.
-SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na; }
+// Returns how many numbers sn_rollout_save saves: time, qpos, qvel, act, the solver's warm start, the past.
+SN_INLINE int sn_rollout_saved_size(const SnModel *m) { return 1 + m->nq + 2 * m->nv + m->na + sn_past_size(m); }
 
 // Returns the duration of step t [s] as SnWorld.step has it. The state at the end has that of the last step, whose
 // controls still stand there. With chosen steps all that reads it goes on with the model's time step.

@@ -35,6 +35,7 @@ void sn_trajectory_copy(const SnModel *m, const SnTrajectory *to, const SnTrajec
   copy_rows(to->qvel, from->qvel, m->nv, rows);
   copy_rows(to->act, from->act, m->na, rows);
   copy_rows(to->qacc, from->qacc, m->nv, rows);
+  copy_rows(to->past, from->past, sn_past_size(m), rows);
   copy_rows(to->sensordata, from->sensordata, m->nsensordata, rows);
   copy_rows(to->cost, from->cost, 1, rows);
   copy_rows(to->time, from->time, 1, rows);
@@ -45,6 +46,7 @@ void sn_trajectory_clear(const SnModel *m, const SnTrajectory *out, int from, in
   clear_rows(out->qvel, m->nv, from, nstep);
   clear_rows(out->act, m->na, from, nstep);
   clear_rows(out->qacc, m->nv, from, nstep);
+  clear_rows(out->past, sn_past_size(m), from, nstep);
   clear_rows(out->sensordata, m->nsensordata, from, nstep);
   clear_rows(out->cost, 1, from, nstep);
   clear_rows(out->time, 1, from, nstep);
@@ -120,6 +122,7 @@ static SnRollout rollout_from(const SnState *state) {
                      .mocap_pos = state->mocap_pos,
                      .mocap_quat = state->mocap_quat,
                      .qacc_warmstart = state->qacc_warmstart,
+                     .past = state->past,
                      .before = state->before,
                      .cfd = sn_cfd(state->cfd),
                      .grid = sn_state_grid(state)};
@@ -146,6 +149,7 @@ SnRollout sn_rollout_make(const SnCost *cost, const SnState *state, const sn_rea
   r.out_qpos = out->qpos;
   r.out_qvel = out->qvel;
   r.out_act = out->act;
+  r.out_past = out->past;
   r.out_qacc = out->qacc;
   r.out_cost = out->cost;
   r.out_sensordata = out->sensordata;

@@ -20,6 +20,7 @@ typedef struct SnState {
   const SnCfdSettings *cfd;         // contacts from distance in the steps themselves; NULL: none
   const sn_number *before;          // (nu) controls in force before, for terms on their rates; NULL or NaN: not known
   const SnGrid *grid;               // how long the steps from there last; NULL: each a base step
+  const sn_number *past;            // (sn_past_size) buffers, see physics/world/history.h; NULL: as after a reset
 } SnState;
 
 // Puts a world into that state; controls are zero.
@@ -40,6 +41,7 @@ typedef struct SnTrajectory {
   sn_number *sensordata;  // (nstep + 1, nsensordata) as sn_sensor_data
   // (nv) The solver's start at the last state: with it as SnState.qacc_warmstart a rollout goes on bit for bit.
   sn_number *qacc_warmstart;
+  sn_number *past;  // (nstep + 1, sn_past_size)
 } SnTrajectory;
 
 // Fills rows [from, nstep] with NaN, and what belongs to the last state.

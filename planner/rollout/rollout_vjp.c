@@ -24,7 +24,7 @@ SN_FUNC void sn_rollout_vjp_begin(const SnModel *m, const SnCost *cost, SnLane *
     b->running[i] = factor * (share * b->rollout->running[i]);
     b->terminal[i] = factor * b->rollout->terminal[i];
   }
-  sn_lane_zero(lane, b->state_bar, sn_tangent_size(m));
+  sn_lane_zero(lane, b->state_bar, sn_state_bar_size(m));
   SN_SYNC(lane);
 }
 
@@ -39,7 +39,8 @@ SN_FUNC void sn_rollout_vjp_set_state(const SnModel *m, SnLane *lane, const SnRo
                                 rollout->out_act + row * (size_t)m->na,
                                 rollout->ctrl + step * (size_t)m->nu,
                                 (b->cfd_start ? b->cfd_qacc : rollout->out_qacc) + row * nv,
-                                sn_rollout_duration(m, rollout, t)};
+                                sn_rollout_duration(m, rollout, t),
+                                rollout->out_past ? rollout->out_past + row * (size_t)sn_past_size(m) : NULL};
   sn_rollout_set_state(m, w, lane, rollout, &state, &b->cfd);
   SN_MARK(lane, OTHER);
 }
@@ -64,6 +65,24 @@ SN_LOCAL void vjp_add(SnLane *lane, sn_real *SN_RESTRICT to, const sn_real *SN_R
   if (bar) SN_FOR(i, n) to[i] += bar[(size_t)t * (size_t)n + (size_t)i];
 }
 
+// Adds the bars of the samples of a buffer. Ends with no sync.
+SN_LOCAL void vjp_add_buffer(sn_real *to, const sn_real *bar, int n, int dim) {
+  for (int k = 2 + n; k < sn_history_size(n, dim); ++k) to[k] += bar[k];
+}
+
+// Adds the bars of all samples of the past; other numbers of it have no derivative.
+SN_LOCAL void vjp_add_past(const SnModel *m, SnLane *lane, sn_real *to, const sn_real *bar) {
+  (void)lane;
+  SN_FOR(i, m->nactuator) {
+    const int adr = m->actuator_historyadr[i];
+    if (adr >= 0) vjp_add_buffer(to + adr, bar + adr, m->actuator_history[2 * i], m->actuator_ctrlnum[i]);
+  }
+  SN_FOR(i, m->nsensor) {
+    const int adr = m->sensor_historyadr[i];
+    if (adr >= 0) vjp_add_buffer(to + adr, bar + adr, m->sensor_history[2 * i], m->sensor_dim[i]);
+  }
+}
+
 // Adds what the caller makes of state t to the adjoint.
 SN_LOCAL void vjp_trajectory(const SnModel *m, SnLane *lane, const SnRolloutVjp *b, int t, SnRolloutVjpScratch at) {
   const SnRolloutBar *bar = &b->bar;
@@ -71,6 +90,7 @@ SN_LOCAL void vjp_trajectory(const SnModel *m, SnLane *lane, const SnRolloutVjp 
   vjp_add(lane, a->qpos_bar, bar->qpos, t, m->nv);
   vjp_add(lane, a->qvel_bar, bar->qvel, t, m->nv);
   vjp_add(lane, a->act_bar, bar->act, t, m->na);
+  if (bar->past) vjp_add_past(m, lane, a->past_bar, bar->past + (size_t)t * (size_t)sn_past_size(m));
   if (t < b->rollout->nstep) vjp_add(lane, a->ctrl_bar, bar->ctrl, t, m->nu);
   SN_SYNC(lane);
   if (bar->sensordata) sn_sensor_data_vjp(m, at.world, a, lane, bar->sensordata + (size_t)t * (size_t)m->nsensordata);
@@ -154,7 +174,7 @@ SN_LOCAL int vjp_lost(SnLane *lane, const sn_real *x, int n) {
 SN_LOCAL bool vjp_close(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                         const sn_real *target_bar) {
   if (b->target_bar) sn_lane_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, target_bar, cost->ntarget);
-  int lost = vjp_lost(lane, b->state_bar, sn_tangent_size(m));
+  int lost = vjp_lost(lane, b->state_bar, sn_state_bar_size(m));
   if (t < b->rollout->nstep) lost += vjp_lost(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, m->nu);
   return sn_count(lane, lost) == 0;
 }
@@ -179,6 +199,7 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
     sn_lane_copy(lane, a->qpos_next_bar, b->state_bar, m->nv);
     sn_lane_copy(lane, a->qvel_next_bar, b->state_bar + m->nv, m->nv);
     sn_lane_copy(lane, a->act_next_bar, b->state_bar + 2 * m->nv, m->na);
+    sn_lane_copy(lane, a->past_next_bar, b->state_bar + sn_tangent_size(m), sn_past_size(m));
     SN_SYNC(lane);
     SN_MARK(lane, OTHER);
     sn_step_vjp(m, w, a, lane);
@@ -187,6 +208,7 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
   }
   vjp_cost(m, cost, lane, b, t, at, state->target_bar, vjp_row_before(m, cost, b, t));
   vjp_state_bar(m, lane, a, b->state_bar);
+  sn_lane_copy(lane, b->state_bar + sn_tangent_size(m), a->past_bar, sn_past_size(m));
   vjp_ctrl_bar(m, cost, lane, b, t, a->ctrl_bar);
   SN_SYNC(lane);
   return vjp_close(m, cost, lane, b, t, state->target_bar);

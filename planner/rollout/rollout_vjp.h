@@ -32,19 +32,21 @@ typedef struct SnRolloutBar {
   const sn_real *act;         // (nstep + 1, na)
   const sn_real *sensordata;  // (nstep + 1, nsensordata) as sn_sensor_data_vjp
   const sn_real *ctrl;        // (nstep, nu)
+  const sn_real *past;        // (nstep + 1, sn_past_size)
 } SnRolloutBar;
 
 typedef struct SnRolloutVjp {
-  const SnRollout *rollout;  // done, with out_time, out_qpos, out_qvel, out_act, out_qacc
+  const SnRollout *rollout;  // done, with out_time, out_qpos, out_qvel, out_act, out_past, out_qacc
   SnCfd cfd;                 // how contacts act in what is differentiated; cfd.on 0: as they are
   sn_real *cfd_qacc;         // (nstep + 1, nv) accelerations of the worlds with CFD: written; read where cfd_start
   int cfd_start;             // 1: their solvers start from cfd_qacc, else from the rollout's accelerations
   SnRolloutBar bar;
-  sn_real *running;     // (nterm) weights times the share of a base step and bar.cost: sn_rollout_vjp_begin writes them
-  sn_real *terminal;    // (nterm)
-  sn_real *state_bar;   // (n) derivative of the cost of all states from the one last gone back through on
-  sn_real *scratch;     // (n)
-  sn_real *ctrl_bar;    // (nstep, nu) out
+  sn_real *running;   // (nterm) weights times the share of a base step and bar.cost: sn_rollout_vjp_begin writes them
+  sn_real *terminal;  // (nterm)
+  sn_real
+      *state_bar;     // (sn_state_bar_size) derivative of the cost of all states from the one last gone back through on
+  sn_real *scratch;   // (n)
+  sn_real *ctrl_bar;  // (nstep, nu) out
   sn_real *target_bar;  // (nstep + 1, ntarget) out, or NULL
 } SnRolloutVjp;
 
@@ -66,6 +68,9 @@ typedef struct SnRolloutVjpScratch {
 
 // Returns the number of tangent coordinates of a state.
 SN_INLINE int sn_tangent_size(const SnModel *m) { return 2 * m->nv + m->na; }
+// Returns the numbers of a derivative with respect to a state: the tangent, then the past. Jacobians know of no past,
+// so sn_rollout_vjp_product is for models without one.
+SN_INLINE int sn_state_bar_size(const SnModel *m) { return sn_tangent_size(m) + sn_past_size(m); }
 
 // All of these run on all lanes and end with a sync.
 

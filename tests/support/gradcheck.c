@@ -174,6 +174,7 @@ void sn_grad_world_init(SnGradWorld *g, SnOracle *o) {
   g->qvel = reals(m->nv);
   g->act = reals(m->na);
   g->ctrl = reals(m->nu);
+  g->past = reals(sn_past_size(m));
   g->mocap_pos = reals(3 * m->nmocap);
   g->mocap_quat = reals(4 * m->nmocap);
   g->warm = reals(m->nv);
@@ -181,8 +182,8 @@ void sn_grad_world_init(SnGradWorld *g, SnOracle *o) {
 }
 
 void sn_grad_world_free(SnGradWorld *g) {
-  void *all[] = {g->memory, g->adjoint_memory, g->qpos,       g->qvel, g->act,
-                 g->ctrl,   g->mocap_pos,      g->mocap_quat, g->warm, g->motion};
+  void *all[] = {g->memory, g->adjoint_memory, g->qpos,       g->qvel, g->act,   g->ctrl,
+                 g->past,   g->mocap_pos,      g->mocap_quat, g->warm, g->motion};
   for (size_t i = 0; i < sizeof all / sizeof *all; ++i) free(all[i]);
 }
 
@@ -199,6 +200,8 @@ void sn_grad_world_sample(SnGradWorld *g) {
   take(g->qvel, d->qvel, m->nv);
   take(g->act, d->act, m->na);
   take(g->ctrl, d->ctrl, m->nu);
+  take(g->past, d->history, m->nhistory);
+  g->time = d->time;
   take(g->mocap_pos, d->mocap_pos, 3 * m->nmocap);
   take(g->mocap_quat, d->mocap_quat, 4 * m->nmocap);
   take(g->warm, d->qacc_warmstart, m->nv);
@@ -222,6 +225,8 @@ void sn_grad_world_move(SnGradWorld *g, const double *dx) {
   put(g->w.qvel, g->qvel, dv, m->nv);
   put(g->w.act, g->act, dact, m->na);
   put(g->w.ctrl, g->ctrl, dctrl, m->nu);
+  g->w.time[0] = (sn_real)g->time;
+  put(g->w.past, g->past, NULL, sn_past_size(m));
   put(g->w.mocap_pos, g->mocap_pos, NULL, 3 * m->nmocap);
   put(g->w.mocap_quat, g->mocap_quat, NULL, 4 * m->nmocap);
   put(g->w.qacc_warmstart, g->warm, NULL, m->nv);

@@ -47,7 +47,8 @@ typedef struct SnGradWorld {
   SnAdjoint a;
   SnLaneShared shared;
   SnLane lane;
-  sn_real *qpos, *qvel, *act, *ctrl, *mocap_pos, *mocap_quat, *warm;  // the base state
+  sn_real *qpos, *qvel, *act, *ctrl, *past, *mocap_pos, *mocap_quat, *warm;  // the base state
+  double time;
   double *motion;  // (SN_NMOTION, nv) fixed random motions; that of SN_VEL is not used: it is qvel
   void *memory, *adjoint_memory;
 } SnGradWorld;

@@ -42,6 +42,7 @@ void sn_step_full_vjp(SnGradWorld *g, const double *ybar) {
     g->a.qvel_next_bar[i] = (sn_real)ybar[m->nv + i];
   }
   for (int i = 0; i < m->na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[2 * m->nv + i];
+  for (int i = 0; i < sn_past_size(m); ++i) g->a.past_next_bar[i] = 0;
   sn_step_vjp(m, &g->w, &g->a, &g->lane);
   sn_position_vjp(m, &g->w, &g->a, &g->lane);
 }

@@ -49,7 +49,8 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
              const In &qvel, const In &act, const In &mocap, const In &qacc_warmstart, const In &ctrl,
              const Out &out_time, const Out &out_qpos, const Out &out_qvel, const Out &out_act,
              const Out &out_sensordata, const Out &out_qacc_warmstart, const Out &cost, const Out &term,
-             const IntOut &status, const IntOut &good_states, const IntOut &warnings) {
+             const IntOut &status, const IntOut &good_states, const IntOut &warnings, const In &history,
+             const Out &out_history) {
   Use use(batch.busy, "batch");
   Use use_backend(*batch.backend.busy, "backend");
   const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
@@ -66,12 +67,14 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
   r.act = data_of(act, "act", size(states, s->na));
   r.mocap = data_of(mocap, "mocap", size(states, 7 * s->nmocap));
   r.qacc_warmstart = data_of(qacc_warmstart, "qacc_warmstart", size(states, s->nv));
+  r.history = data_of(history, "history", size(states, s->nhistory));
   r.ctrl = data_of(ctrl, "ctrl", size((one_ctrl ? 1 : n) * t, s->nu));
   r.out_time = data_of(out_time, "out_time", rows);
   r.out_qpos = data_of(out_qpos, "out_qpos", size(rows, s->nq));
   r.out_qvel = data_of(out_qvel, "out_qvel", size(rows, s->nv));
   r.out_act = data_of(out_act, "out_act", size(rows, s->na));
   r.out_sensordata = data_of(out_sensordata, "out_sensordata", size(rows, s->nsensordata));
+  r.out_history = data_of(out_history, "out_history", size(rows, s->nhistory));
   r.out_qacc_warmstart = data_of(out_qacc_warmstart, "out_qacc_warmstart", size(n, s->nv));
   r.cost = data_of(cost, "cost", n);
   r.term = data_of(term, "term", size(n, sinew_batch_terms(batch.handle.get())));
@@ -88,7 +91,8 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
 
 void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, const In &act, const In &sensordata,
          const In &ctrl, const In &cost, const Out &out_ctrl, const Out &out_qpos, const Out &out_qvel,
-         const Out &out_act, const IntOut &status, const ModelTangents *parameters, const Out &parameter) {
+         const Out &out_act, const IntOut &status, const ModelTangents *parameters, const Out &parameter,
+         const In &history, const Out &out_history) {
   Use use(batch.busy, "batch");
   Use use_backend(*batch.backend.busy, "backend");
   const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
@@ -103,11 +107,13 @@ void vjp(Batch &batch, bool array_coordinates, const In &qpos, const In &qvel, c
   bars.sensordata = data_of(sensordata, "sensordata", size(rows, s->nsensordata));
   bars.ctrl = data_of(ctrl, "ctrl", size(n * t, s->nu));
   bars.cost = data_of(cost, "cost", n);
+  bars.history = data_of(history, "history", size(rows, s->nhistory));
   SinewGradients out = sinew_default_gradients();
   out.ctrl = data_of(out_ctrl, "ctrl", size(n * t, s->nu));
   out.qpos = data_of(out_qpos, "qpos", size(n, nq));
   out.qvel = data_of(out_qvel, "qvel", size(n, s->nv));
   out.act = data_of(out_act, "act", size(n, s->na));
+  out.history = data_of(out_history, "history", size(n, s->nhistory));
   out.status = data_of(status, "status", n);
   out.parameters = parameters ? parameters->handle.get() : nullptr;
   out.parameter = data_of(parameter, "parameter", size(n, sinew_parameters_count(out.parameters)));
@@ -166,7 +172,8 @@ void bind_batch(nb::module_ &m) {
            nb::arg("out_time").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
            nb::arg("out_act").none(), nb::arg("out_sensordata").none(), nb::arg("out_qacc_warmstart").none(),
            nb::arg("cost").none(), nb::arg("term").none(), nb::arg("status").none(), nb::arg("good_states").none(),
-           nb::arg("warnings").none())
+           nb::arg("warnings").none(), nb::arg("history").none() = nb::none(),
+           nb::arg("out_history").none() = nb::none())
       .def("linearize", &linearize, nb::arg("A"), nb::arg("B"), nb::arg("C").none(), nb::arg("D").none(),
            nb::arg("status"))
       .def("sensitivity", &sensitivity, nb::arg("parameters").none(), nb::arg("columns"), nb::arg("initial").none(),
@@ -175,7 +182,8 @@ void bind_batch(nb::module_ &m) {
            nb::arg("act").none(), nb::arg("sensordata").none(), nb::arg("ctrl").none(), nb::arg("cost").none(),
            nb::arg("out_ctrl").none(), nb::arg("out_qpos").none(), nb::arg("out_qvel").none(),
            nb::arg("out_act").none(), nb::arg("status").none(), nb::arg("parameters").none(),
-           nb::arg("parameter").none());
+           nb::arg("parameter").none(), nb::arg("history").none() = nb::none(),
+           nb::arg("out_history").none() = nb::none());
 }
 
 }  // namespace sinew_python

@@ -54,6 +54,7 @@ nb::typed<nb::dict, nb::str, int> sizes(const Model &model) {
   d["nkey"] = s->nkey;
   d["nsensor"] = s->nsensor;
   d["nsensordata"] = s->nsensordata;
+  d["nhistory"] = s->nhistory;
   d["nstate"] = s->nstate;
   return d;
 }

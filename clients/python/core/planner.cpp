@@ -183,7 +183,7 @@ Dict dict_of(const SinewPlan &plan, const SinewSizes *s) {
 }
 
 Dict plan(Planner &planner, double time, const In &qpos, const In &qvel, const In &act, const In &mocap, double latency,
-          double budget, int iterations, bool want_states, int gain_rows) {
+          double budget, int iterations, bool want_states, int gain_rows, const In &history) {
   Use use(planner.busy, "planner");
   SinewPlanRequest request = sinew_default_plan_request();
   request.state = state_of(planner, time, qpos, qvel, act, mocap);
@@ -192,6 +192,7 @@ Dict plan(Planner &planner, double time, const In &qpos, const In &qvel, const I
   request.max_iterations = iterations;
   request.want_states = want_states;
   request.gain_rows = gain_rows;
+  request.history = data_of(history, "history", sizes_of(planner)->nhistory);
   const SinewPlan *made = nullptr;
   SinewError err;
   {
@@ -296,7 +297,7 @@ void bind_planner(nb::module_ &m) {
       .def("initial", &initial)
       .def("plan", &plan, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),
            nb::arg("mocap").none(), nb::arg("latency"), nb::arg("budget"), nb::arg("iterations"),
-           nb::arg("want_states"), nb::arg("gain_rows"))
+           nb::arg("want_states"), nb::arg("gain_rows"), nb::arg("history").none() = nb::none())
       .def("control", &control, nb::arg("time"), nb::arg("ctrl"))
       .def("feedback", &feedback, nb::arg("time"), nb::arg("qpos").none(), nb::arg("qvel").none(),
            nb::arg("act").none(), nb::arg("ctrl"))

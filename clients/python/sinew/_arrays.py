@@ -24,6 +24,7 @@ __all__ = [
     "check_out",
     "doubles",
     "given",
+    "history_of",
     "inputs",
     "layout",
     "one_state",
@@ -102,6 +103,11 @@ def one_state(
     return time, qpos, qvel, given("act", of.act, model.na), given("mocap", of.mocap, model.nmocap, 7)
 
 
+def history_of(model: Model, state: StateLike | None) -> Doubles | None:
+    """Return the buffers of one state; None: the library's default."""
+    return given("history", State.of(state).history, model.nhistory)
+
+
 def _rows(name: str, given: tuple[int, ...], shape: tuple[int, ...]) -> int | None:
     """Return the number of rows of an array that has one for each of many; None: it is one."""
     if given == shape:
@@ -140,6 +146,7 @@ def state_shapes(model: Model) -> dict[str, tuple[int, ...]]:
         "act": (model.na,),
         "mocap": (model.nmocap, 7),
         "qacc_warmstart": (model.nv,),
+        "history": (model.nhistory,),
     }
 
 

@@ -35,7 +35,7 @@ class Batch(Named):
     ...     batch.step()
 
     Fields of a body are attributes, live arrays (nsim, ...) with the names of ``mjData``. Inputs (time, qpos, qvel,
-    act, ctrl, mocap_pos, mocap_quat, qacc_warmstart) can be written, and are each simulation's state at its next call;
+    act, ctrl, history, mocap_pos, mocap_quat, qacc_warmstart) can be written, and are each simulation's state at its next call;
     ``batch.ctrl = u`` writes those of all. Others are refreshed by every call, at the state before its last step as in
     MuJoCo, and are zero between the moment that they are bound and the next call. Each simulation has the numbers of a
     `Data` of its own, bit for bit, whatever the number of threads. A batch belongs to one thread at a time.
@@ -163,7 +163,8 @@ class Batch(Named):
     def state(self) -> State:
         """A copy of the states of all simulations."""
         mocap = np.concatenate([self._rows["mocap_pos"], self._rows["mocap_quat"]], axis=-1)
-        parts = {name: self._rows[name].copy() for name in ("qpos", "qvel", "act", "time", "qacc_warmstart")}
+        names = ("qpos", "qvel", "act", "time", "qacc_warmstart", "history")
+        parts = {name: self._rows[name].copy() for name in names}
         return State(**parts, mocap=mocap.reshape(self.nsim, self.model.nmocap, 7))
 
     # ---- named views ----

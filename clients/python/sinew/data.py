@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import as_array, doubles, given, one_state, row, shape_text
+from sinew._arrays import as_array, doubles, given, history_of, one_state, row, shape_text
 from sinew.cfd import CFD
 from sinew.distance import Distance, distance_of
 from sinew.errors import ArgumentError
@@ -62,8 +62,8 @@ class StepGradient(NamedTuple):
 class Data(Named):
     """A body: its state and controls, and all that is computed from them, under the names of MuJoCo's ``mjData``.
 
-    `time`, `qpos`, `qvel`, `act`, `ctrl`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs: live views that
-    can be written. ``data.qpos = x`` copies `x` into them, and ``data.ctrl = 0.1`` sets all. All others (`fields` lists
+    `time`, `qpos`, `qvel`, `act`, `ctrl`, `history`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs: live
+    views that can be written. ``data.qpos = x`` copies `x` into them, and ``data.ctrl = 0.1`` sets all. All others (`fields` lists
     them) are outputs of the last `step` or `forward`: live views that cannot be written. `efc_*`, whose sizes change,
     are copies. As in MuJoCo a step computes outputs at the state before it.
 
@@ -231,9 +231,10 @@ class Data(Named):
 
     @property
     def state(self) -> State:
-        """A copy of the state: time, qpos, qvel, act and the mocap bodies."""
+        """A copy of the state: time, qpos, qvel, act, the mocap bodies and the buffers of controls and sensors."""
         mocap = np.concatenate([self.mocap_pos, self.mocap_quat], axis=1) if self.model.nmocap else None
-        return State(self.qpos.copy(), self.qvel.copy(), self.act.copy(), self.time, mocap)
+        history = self.history.copy() if self.model.nhistory else None
+        return State(self.qpos.copy(), self.qvel.copy(), self.act.copy(), self.time, mocap, history=history)
 
     def set_state(self, state: StateLike | None) -> None:
         """Go to a state: a `State`, a mapping of some of its members, an ``MjData``; None: ``qpos0`` at rest.
@@ -247,7 +248,10 @@ class Data(Named):
         DivergedError
             A number is NaN or beyond 1e10; the body stays as it is.
         """
+        history = history_of(self.model, state)
         self._native.set_state(*one_state(self.model, state))
+        if history is not None and self.model.nhistory:
+            self.history = history
 
     def copy_state_from(self, other: Data) -> None:
         """Copy all that the next step depends on from a body of the same model: state, controls, warm start."""

@@ -21,6 +21,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from sinew.data import Data
 from sinew.errors import ArgumentError
 from sinew.model import Model
 from sinew.planner import Planner
@@ -136,6 +137,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
                 continue  # without mocap bodies
             x = np.asarray(getattr(self._initial, name), np.float64)
             parts[name] = np.broadcast_to(x, (n, *x.shape)).copy()
+        if self.model.nhistory:
+            parts["history"] = np.tile(Data(self.model).history, (n, 1))
         for name in ("qpos", "qvel") if self.reset_noise else ():
             parts[name] += self.np_random.uniform(-self.reset_noise, self.reset_noise, parts[name].shape)
         return State(time=np.zeros(n), qacc_warmstart=np.zeros((n, self.model.nv)), **parts)
@@ -242,7 +245,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
     def _advance(self, motion: Rollout, good: NDArray[np.bool_]) -> None:
         """Take the last states of bodies that are well; others stay where they were."""
         last = motion.last
-        for name in ("qpos", "qvel", "act", "time", "qacc_warmstart"):
+        for name in ("qpos", "qvel", "act", "time", "qacc_warmstart", *(("history",) if self.model.nhistory else ())):
             getattr(self._state, name)[good] = getattr(last, name)[good]
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -282,6 +282,8 @@ def rollout(
     """
     model = derived_model(model, integrator)
     call = _call_of(model, device, whole("threads", threads), cfd)
+    if State.of(state).history is not None and model.nhistory:
+        raise UnsupportedError("history: traced rollouts begin with buffers as after a reset; sinew.rollout takes them")
     parts = {**{name: getattr(State.of(state), name) for name in _STATE}, "ctrl": ctrl}
     arrays = _converted(parts)
     shape = layout(model, {name: x.shape for name, x in arrays.items()}, nstep)

@@ -54,6 +54,8 @@ class Model(Named):
         Number of sensors, and of all of their numbers.
     nstate : int
         2 nv + na: numbers of a state by its tangent.
+    nhistory : int
+        Numbers of the buffers of controls and sensors, of a model with delays or sample intervals.
     """
 
     _native: _core.Model
@@ -73,6 +75,7 @@ class Model(Named):
     nsensor: int
     nsensordata: int
     nstate: int
+    nhistory: int
 
     def __init__(self) -> None:
         raise TypeError("use Model.from_xml, from_string, from_mujoco, load or read")

@@ -127,7 +127,7 @@ def nearest_points(
     if not isinstance(model, Model):
         raise not_a_model("model", model)
     given = inputs(model, state, None, 0)
-    _, qpos, _, _, mocap, _, _ = (None if x is None else x.copy() for x in given.arrays)
+    _, qpos, _, _, mocap, _, _, _ = (None if x is None else x.copy() for x in given.arrays)
     of, n, far = _pairs(model, pairs), given.count, float(row("limit", limit))
     if far == 0:
         raise ArgumentError("limit: 0, expected a distance other than 0")

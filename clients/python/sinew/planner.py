@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, doubles, one_state, whole
+from sinew._arrays import Doubles, doubles, history_of, one_state, whole
 from sinew.data import Warnings
 from sinew.errors import ArgumentError, NotFoundError
 from sinew.model import Model, not_a_model
@@ -244,7 +244,8 @@ class Planner:
         ----------
         state : State, mapping or MjData
             Measured state. It needs qpos and qvel. Without act it is estimated from the controls since the state
-            before; without mocap it is as in the plan before, at first as in the task.
+            before, and so are buffers of controls without history; without mocap it is as in the plan before, at first as
+            in the task.
         latency : float
             Time until the plan is in force [s]: the state is first rolled forward by it.
         budget : float
@@ -269,7 +270,8 @@ class Planner:
         """
         time, qpos, qvel, act, mocap = one_state(self.model, state)
         counts = whole("iterations", iterations), states, whole("gains", gains)
-        made = self._native.plan(time, qpos, qvel, act, mocap, latency, budget, *counts)
+        history = history_of(self.model, state)
+        made = self._native.plan(time, qpos, qvel, act, mocap, latency, budget, *counts, history)
         if made["gain"] is not None:
             made["gain"] = made["gain"].reshape(made["gain_rows"], self.model.nu, -1)
         return Plan(**{**made, "warnings": Warnings(made["warnings"])})

@@ -21,7 +21,7 @@ from sinew.state import State, StateLike
 
 __all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
 
-OUTPUTS = ("time", "qpos", "qvel", "act", "sensordata")
+OUTPUTS = ("time", "qpos", "qvel", "act", "sensordata", "history")
 _NOTHING: Mapping[str, Any] = {}
 
 
@@ -45,6 +45,8 @@ class Rollout:
         Activations.
     sensordata : ndarray, (N, T + 1, nsensordata)
         Sensors of each state under its controls; at the last state those of the last step stand.
+    history : ndarray, (N, T + 1, nhistory)
+        Buffers of controls and sensors, of models with delays or sample intervals.
     qacc_warmstart : ndarray, (N, nv)
         Accelerations that the solver would start from in a next step; NaN where diverged.
     status : ndarray of int, (N,)
@@ -70,6 +72,7 @@ class Rollout:
     qvel: Doubles
     act: Doubles
     sensordata: Doubles
+    history: Doubles
     qacc_warmstart: Doubles
     status: NDArray[np.int32]
     good_states: NDArray[np.int32]
@@ -86,7 +89,8 @@ class Rollout:
     def last(self) -> State:
         """The states after the last steps: rollouts that begin in them go on bit for bit as longer ones would."""
         now = slice(-1, None) if not self._many else (slice(None), -1)
-        ends = {name: getattr(self, name)[now] for name in ("time", "qpos", "qvel", "act")}
+        names = ("time", "qpos", "qvel", "act", *(("history",) if self.model.nhistory else ()))
+        ends = {name: getattr(self, name)[now] for name in names}
         if not self._many:
             ends = {name: x[0] for name, x in ends.items()}
         return State(**ends, mocap=self._mocap, qacc_warmstart=self.qacc_warmstart)
@@ -144,6 +148,8 @@ class Gradient:
         0, or 10 where the rollout diverged or the derivative left the range of numbers.
     parameters : ndarray, (N, P), or None
         By parameters of the model, where they were given.
+    history : ndarray, (N, nhistory), or None
+        By the samples in the initial buffers of controls and sensors, 0 elsewhere; of a model that has some.
     """
 
     ctrl: Doubles
@@ -152,6 +158,7 @@ class Gradient:
     act: Doubles
     status: NDArray[np.int32]
     parameters: Doubles | None = None
+    history: Doubles | None = None
 
 
 # ---- what a call is made of ----
@@ -207,6 +214,7 @@ def _checked_out(name: str, array: Any, shape: tuple[int, ...], given: Inputs) -
 def _results(model: Model, given: Inputs, outputs: Sequence[str], out: Mapping[str, Any]) -> dict[str, Doubles]:
     """Return arrays of the caller or new ones that trajectories go into."""
     widths = {"qpos": model.nq, "qvel": model.nv, "act": model.na, "sensordata": model.nsensordata}
+    widths["history"] = model.nhistory
     rows = (given.count, given.steps + 1) if given.many else (given.steps + 1,)
     made: dict[str, Doubles] = {}
     for name in outputs:
@@ -280,7 +288,7 @@ def rollout(
     max_velocity : float
         A faster joint means divergence [rad/s, m/s]; 0: 1e10.
     outputs : sequence of str, optional
-        The trajectories that are wanted, of "time", "qpos", "qvel", "act", "sensordata". Default: all.
+        The trajectories that are wanted, of "time", "qpos", "qvel", "act", "sensordata", "history". Default: all.
     out : mapping of arrays, or Rollout, optional
         Arrays that trajectories are written into, by name; a Rollout is closed and its arrays are used again.
 
@@ -319,12 +327,12 @@ def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Dou
     cost = np.empty(rows) if terms else None
     term = np.empty((*rows, terms)) if terms else None
     end = np.empty((*rows, model.nv))
-    time, qpos, qvel, act, mocap, qacc_warmstart, ctrl = given.arrays
+    time, qpos, qvel, act, mocap, qacc_warmstart, history, ctrl = given.arrays
     get = results.get
     batch.rollout(
         count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, qacc_warmstart, ctrl,
         get("time"), get("qpos"), get("qvel"), get("act"), get("sensordata"), end, cost, term, status,
-        good_states, warnings,
+        good_states, warnings, history, get("history"),
     )  # fmt: skip
     if not given.many:
         status, good_states, warnings = status.reshape(()), good_states.reshape(()), warnings.reshape(())
@@ -363,6 +371,7 @@ def rollout_vjp(
     cost: ArrayLike | None = None,
     coordinates: Literal["array", "tangent"] = "array",
     parameters: ModelTangents | None = None,
+    history: ArrayLike | None = None,
 ) -> Gradient:
     """Return the derivatives of a number by what rollouts began with, given those by all states.
 
@@ -381,6 +390,8 @@ def rollout_vjp(
         tangents (nv), where a rotation counts 3.
     parameters : ModelTangents, optional
         Parameters of the model by which derivatives are wanted, too.
+    history : array_like, (T + 1, nhistory) or (N, T + 1, nhistory), optional
+        Derivatives by the samples in the buffers of controls and sensors; what is no sample is not looked at.
 
     Returns
     -------
@@ -415,8 +426,11 @@ def rollout_vjp(
     status = np.empty(n, np.int32)
     native = native_tangents(parameters)
     moved = None if parameters is None else np.empty((n, len(parameters)))
+    past_bar = _bar("history", history, (rows, model.nhistory), rollout)
+    past = np.empty((n, model.nhistory)) if model.nhistory else None
     with rollout._lease.use() as batch:
-        batch.vjp(by_entries, *bars, *out, status, native, moved)
+        batch.vjp(by_entries, *bars, *out, status, native, moved, past_bar, past)
     if rollout._many:
-        return Gradient(*out, status, moved)
-    return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()), None if moved is None else moved[0])
+        return Gradient(*out, status, moved, past)
+    last = (None if x is None else x[0] for x in (moved, past))
+    return Gradient(out[0][0], out[1][0], out[2][0], out[3][0], status.reshape(()), *last)

@@ -31,6 +31,9 @@ class State:
         Positions [m] and quaternions of the mocap bodies.
     qacc_warmstart : array_like, (nv,) or (N, nv)
         Accelerations that the solver of constraints starts from. None: zero.
+    history : array_like, (nhistory,) or (N, nhistory)
+        Buffers of controls and sensors, ``MjData.history``. None: as after a reset; for a planner, as its controls
+        make them.
     """
 
     qpos: ArrayLike | None = None
@@ -39,6 +42,7 @@ class State:
     time: ArrayLike | None = None
     mocap: ArrayLike | None = None
     qacc_warmstart: ArrayLike | None = None
+    history: ArrayLike | None = None
 
     @classmethod
     def of(cls, x: StateLike | None) -> State:
@@ -68,6 +72,8 @@ class State:
         state.qacc_warmstart = np.array(x.qacc_warmstart)
         if len(x.mocap_pos):
             state.mocap = np.concatenate([x.mocap_pos, x.mocap_quat], axis=1)
+        if len(getattr(x, "history", ())):
+            state.history = np.array(x.history)
         return state
 
 

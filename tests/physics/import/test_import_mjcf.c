@@ -63,12 +63,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
        "<general name='mine' joint='j' dyntype='user' gaintype='user' biastype='user' actdim='1'/></actuator>",
        "actuator 'mine': gain 'user' is not supported", 3},
-      {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
-       "<motor name='late' joint='j' delay='.01' nsample='10'/></actuator>",
-       "actuator 'late': delay is not supported", 2},
-      {"<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><sensor>"
-       "<jointpos name='slow' joint='j' interval='.1'/></sensor>",
-       "sensor 'slow': interval is not supported", 1},
       {"<worldbody><flexcomp name='cloth' type='grid' count='3 3 1' spacing='.1 .1 .1' dim='2' mass='1' "
        "radius='.01'/></worldbody>",
        "flex 'cloth': a deformable body (flex) is not supported", 1},

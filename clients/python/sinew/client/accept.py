@@ -37,12 +37,13 @@ def accept_session(model: ModelDescription, initial: State) -> None:
     ProtocolError
         What is wrong.
     """
-    sizes = (model.nq, model.nv, model.na, model.nu, model.nmocap)
+    sizes = (model.nq, model.nv, model.na, model.nu, model.nmocap, model.nhistory)
     if max(sizes) > _ENTRIES:
         raise ProtocolError(f"the model has a vector of {max(sizes)} entries; at most {_ENTRIES} are allowed")
     if not (model.timestep > 0 and math.isfinite(model.timestep)):
         raise ProtocolError(f"the model has a time step of {model.timestep:g} s")
     wanted = {"qpos": model.nq, "qvel": model.nv, "act": model.na, "mocap": 7 * model.nmocap}
+    wanted["history"] = model.nhistory
     for name, size in wanted.items():
         x = np.asarray(getattr(initial, name), float).ravel()
         if x.size != size:

@@ -577,10 +577,10 @@ class Opened:
     config: Config = field(repr=False)
 
 
-def _state(time: float, qpos: Array, qvel: Array, act: Array, mocap: Array) -> State:
+def _state(time: float, qpos: Array, qvel: Array, act: Array, mocap: Array, history: Array) -> State:
     """Return a state of the wire as the user has it: arrays of its own, poses of mocap bodies one a row."""
     poses = mocap.reshape(-1, 7) if mocap.size % 7 == 0 else mocap
-    return State(qpos.copy(), qvel.copy(), act.copy(), time, poses.copy())
+    return State(qpos.copy(), qvel.copy(), act.copy(), time, poses.copy(), history=history.copy())
 
 
 def _term(weights: Array, **fields: Any) -> TermDescription:

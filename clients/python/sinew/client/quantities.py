@@ -63,6 +63,8 @@ class ModelDescription:
         Numbers of positions, velocities, activations, controls, mocap bodies.
     qpos, qvel, act, ctrl, mocap : tuple of Quantity
         Entries of the vectors of those sizes.
+    nhistory : int
+        Numbers of the buffers of controls and sensors.
     """
 
     model: str
@@ -78,6 +80,7 @@ class ModelDescription:
     ctrl: tuple[Quantity, ...] = field(repr=False)
     mocap: tuple[Quantity, ...] = field(repr=False)
     file: str
+    nhistory: int = 0
 
     def columns(self, vector: str) -> list[str]:
         """Return a name for each entry of ``"qpos"``, ``"qvel"``, ``"act"`` or ``"ctrl"``.

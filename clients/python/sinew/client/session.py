@@ -208,6 +208,7 @@ class SessionBase:
         model = self.model
         act = None if state.act is None or np.size(state.act) == 0 else state.act
         mocap = None if state.mocap is None or np.size(state.mocap) == 0 else state.mocap
+        history = None if state.history is None or np.size(state.history) == 0 else state.history
         time = array("the state's time", state.time, ())
         return {
             "time": float(time),  # type: ignore[arg-type]
@@ -215,6 +216,7 @@ class SessionBase:
             "qvel": array("the state's qvel", state.qvel, (model.nv,)),
             "act": array("the state's act", act, (model.na,)),
             "mocap": array("the state's mocap", mocap, (model.nmocap, 7), (7 * model.nmocap,)),
+            "history": array("the state's history", history, (model.nhistory,)),
         }
 
     def _plan_call(

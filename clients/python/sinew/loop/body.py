@@ -87,17 +87,18 @@ class Body:
 
     @property
     def state(self) -> State:
-        """A copy of the state: time, qpos, qvel, act, mocap."""
+        """A copy of the state: time, qpos, qvel, act, mocap, history."""
         d = self.data
         mocap = np.concatenate([d.mocap_pos, d.mocap_quat], axis=1)
-        return State(d.qpos.copy(), d.qvel.copy(), d.act.copy(), float(d.time), mocap)
+        history = d.history.copy() if self.model.nhistory else None
+        return State(d.qpos.copy(), d.qvel.copy(), d.act.copy(), float(d.time), mocap, history=history)
 
     def reset(self, state: State | None = None) -> None:
         """Put the body at a state, None: the model's own. What pushes it ends."""
         d = self.data
         mujoco.mj_resetData(self.model, d)
         state = state or State()
-        for name in ("qpos", "qvel", "act", "time"):
+        for name in ("qpos", "qvel", "act", "time", "history"):
             value = getattr(state, name)
             if value is not None:
                 setattr(d, name, value)

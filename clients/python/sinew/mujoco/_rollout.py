@@ -175,10 +175,10 @@ class _Call:
     ) -> None:
         self.models, first = models, models[0]
         parts = _parts(first, control_spec)
-        widths = (first.nq, first.nv, first.na)
+        widths = (first.nq, first.nv, first.na, first.nhistory)
         nstate, ncontrol = 1 + sum(widths), sum(width for _, width in parts)
         if mujoco.mj_stateSize(first, _FULL) != nstate:
-            raise UnsupportedError("mjSTATE_FULLPHYSICS of this model has more than time, qpos, qvel and act")
+            raise UnsupportedError("mjSTATE_FULLPHYSICS of this model has more than time, qpos, qvel, act and history")
         begin = _array("initial_state", initial_state, 2, nstate)
         warmstart = _array("initial_warmstart", initial_warmstart, 2, first.nv)
         inputs = _array("control", control, 3, ncontrol)
@@ -261,9 +261,9 @@ class _Call:
             return None if x is None else x[rows]
 
         begin = self.begin[rows]
-        qpos, qvel, act = np.split(begin[:, 1:], (model.nq, model.nq + model.nv), axis=1)
-        start = State(qpos, qvel, act, begin[:, 0], of(self.mocap), of(self.warmstart))
-        names = [] if self.state is None else ["time", "qpos", "qvel", "act"]
+        qpos, qvel, act, history = np.split(begin[:, 1:], np.cumsum((model.nq, model.nv, model.na)), axis=1)
+        start = State(qpos, qvel, act, begin[:, 0], of(self.mocap), of(self.warmstart), history)
+        names = [] if self.state is None else ["time", "qpos", "qvel", "act", "history"]
         if self.sensordata is not None and model.nsensordata:
             names.append("sensordata")
         result = sinew_rollout(
@@ -279,7 +279,7 @@ class _Call:
         last = np.minimum(np.arange(1, self.steps + 1), np.maximum(result.good_states[:, None] - 1, 0))[..., None]
         if self.state is not None:
             at = 0
-            for part in (result.time[..., None], result.qpos, result.qvel, result.act):
+            for part in (result.time[..., None], result.qpos, result.qvel, result.act, result.history):
                 columns = slice(at, at := at + part.shape[2])
                 if bad:
                     part[:, 0] = begin[:, columns]  # also where the first step could not be made
