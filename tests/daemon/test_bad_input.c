@@ -109,6 +109,10 @@ static void test_wrong_state_size(void **state) {
   s.mocap = s.qpos;
   s.n_mocap = 2;
   expect_plan_error(&s, "state.mocap");
+  s = *opened->open->initial;
+  s.history = s.qpos;
+  s.n_history = 2;
+  expect_plan_error(&s, "state.history has 2 numbers; this session needs 0, or none");
 }
 
 static void test_not_a_number(void **state) {

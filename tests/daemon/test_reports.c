@@ -325,6 +325,48 @@ static void test_description(void **state) {
   sn_test_done(r);
 }
 
+// Controls that wait in a buffer count for a plan; without buffers those are known that the daemon has served: none
+// yet.
+static void test_history(void **state) {
+  (void)state;
+  sn_test_daemon_write(
+      &sinewd, "models/late.xml",
+      "<mujoco><option timestep='0.01'/><worldbody><body><joint name='a'/><geom size='.1' pos='.2 0 0'/>"
+      "</body></worldbody><actuator><motor name='late' joint='a' delay='.05' nsample='5'/></actuator>"
+      "</mujoco>");
+  sn_test_daemon_write(&sinewd, "tasks/late.yaml",
+                       "model: late.xml\nterms:\n  - {name: speed, residual: {joint_velocity: a}, weight: 1}\n");
+  enum { N = 2 + 5 + 5 };
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "late", 0, &opened);
+  Sinew__V1__State *s = opened->open->initial;
+  assert_int_equal(s->n_history, N);
+  double waiting[N], cost[3];
+  memcpy(waiting, s->history, sizeof waiting);
+  for (int i = 7; i < N; i++) waiting[i] = 2;
+  double *const given[3] = {s->history, NULL, waiting}, *const own = s->history;
+  for (int k = 0; k < 3; k++) {
+    s->history = given[k];
+    s->n_history = given[k] ? N : 0;
+    Sinew__V1__Reply *r = sn_test_plan(&client, id, s, 5);
+    if (r->body_case != SINEW__V1__REPLY__BODY_PLAN) fail_msg("no plan");
+    cost[k] = r->plan->cost_after;
+    sn_test_done(r);
+    s->time += 0.01;
+    for (int i = 2; i < 7; i++) own[i] = waiting[i] = s->time - 0.01 * (7 - i);
+  }
+  assert_true(cost[2] > 1.5 * cost[0]);
+  s->n_history = 3;
+  sn_test_expect_error(sn_test_plan(&client, id, s, 5), SINEW__V1__ERROR__CODE__INVALID,
+                       "state.history has 3 numbers; this session needs 12, or none");
+  s->history = own;
+  s->n_history = N;
+  own[1] = 9;
+  sn_test_expect_error(sn_test_plan(&client, id, s, 5), SINEW__V1__ERROR__CODE__INVALID, "past[1]: 9");
+  s->n_history = 0;
+  sn_test_done(opened);
+}
+
 // The only measure of a state with these joint angles: it is met where its value is at most its bound.
 static double measure_at(Sinew__V1__EvaluateRequest *in, const Sinew__V1__MeasureDescription *d, double x, double y,
                          int met[2]) {
@@ -462,6 +504,7 @@ int main(void) {
       cmocka_unit_test(test_best_cost_begins_anew),
       cmocka_unit_test(test_what_is_loaded),
       cmocka_unit_test(test_description),
+      cmocka_unit_test(test_history),
       cmocka_unit_test(test_measures),
       cmocka_unit_test(test_stalled_planner),
   };

@@ -5,6 +5,7 @@
 #include "tests/support/lanes.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
+#include "tests/support/past_models.h"
 #include "tests/support/surface_model.h"
 
 #include "physics/step/step.h"
@@ -38,6 +39,7 @@ static void gradient_on(Gradient *g, SnOracle *o, int lanes) {
     g->a.qvel_next_bar[i] = (sn_real)(2 - i % 5);
   }
   for (int i = 0; i < o->m->na; ++i) g->a.act_next_bar[i] = 1;
+  for (int i = 0; i < sn_past_size(o->m); ++i) g->a.past_next_bar[i] = (sn_real)(1 + i % 4);
   sn_lanes_run(lanes, run, g);
 }
 
@@ -61,6 +63,7 @@ static void compare(SnOracle *o) {
     same(one.a.act_bar, many.a.act_bar, m->na);
     same(one.a.ctrl_bar, many.a.ctrl_bar, m->nu);
     same(one.a.mocap_bar, many.a.mocap_bar, 6 * m->nmocap);
+    same(one.a.past_bar, many.a.past_bar, sn_past_size(m));
     gradient_free(&many);
   }
   gradient_free(&one);
@@ -101,6 +104,20 @@ static void implicit(void **state) {
   }
 }
 
+// Buffers of controls and sensors, filled by some steps.
+static void buffers(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o, SN_PAST_MODEL("implicitfast", SN_PAST_SENSORS));
+  for (int t = 0; t < 12; ++t) {
+    for (int i = 0; i < o.mj->nu; ++i) o.d->ctrl[i] = sn_oracle_uniform(&o);
+    mj_step(o.mj, o.d);
+  }
+  sn_oracle_copy_state(&o);
+  compare(&o);
+  sn_oracle_free(&o);
+}
+
 // Moving surfaces and such that stick, several contacts of which push one link.
 static void surfaces(void **state) {
   (void)state;
@@ -130,6 +147,6 @@ static void myohand(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(implicit),
-                                     cmocka_unit_test(surfaces), cmocka_unit_test(myohand)};
+                                     cmocka_unit_test(buffers), cmocka_unit_test(surfaces), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

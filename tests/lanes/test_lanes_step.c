@@ -5,6 +5,7 @@
 #include "physics/step/step.h"
 #include "tests/support/lanes.h"
 #include "tests/support/oracle.h"
+#include "tests/support/past_models.h"
 
 typedef struct Steps {
   SnOracle *o;
@@ -41,6 +42,7 @@ static void compare(SnOracle *o, int nstep) {
     assert_memory_equal(one.qvel, many.qvel, sizeof(sn_real) * (size_t)o->m->nv);
     assert_memory_equal(one.qacc, many.qacc, sizeof(sn_real) * (size_t)o->m->nv);
     if (o->m->na) assert_memory_equal(one.act, many.act, sizeof(sn_real) * (size_t)o->m->na);
+    if (sn_past_size(o->m)) assert_memory_equal(one.past, many.past, sizeof(sn_real) * (size_t)sn_past_size(o->m));
     assert_int_equal(one.ncon[0], many.ncon[0]);
     assert_int_equal(one.nefc[0], many.nefc[0]);
     free(b);
@@ -79,6 +81,7 @@ static void small_models(void **state) {
       "<body pos='0 0 .5'><joint type='ball' damping='.1'/><geom type='capsule' fromto='0 0 0 0 0 -.5' size='.05'/>"
       "<body pos='0 0 -.5'><joint axis='0 1 0' range='-1 1' limited='true' frictionloss='.1'/>"
       "<geom type='cylinder' size='.05 .2'/></body></body></worldbody></mujoco>",
+      SN_PAST_MODEL("implicitfast", SN_PAST_SENSORS),
   };
   for (size_t i = 0; i < sizeof xml / sizeof *xml; ++i) {
     SnOracle o;
