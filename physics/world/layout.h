@@ -7,7 +7,7 @@
 
 #include "physics/world/adjoint.h"
 
-enum { SN_LAYOUT_FIELDS = 160 };  // capacity; layout.c asserts that there is enough
+enum { SN_LAYOUT_FIELDS = 192 };  // capacity; layout.c asserts that there is enough
 
 // Says where each field lies.
 typedef struct SnLayout {
