@@ -3,9 +3,9 @@
 
   tests/fuzz/fuzz_recording.py [--runs N] [--seconds S] [--seed S] [--folder FOLDER]
 
-It needs a Python with the package sinew and its extra `record`. Two kinds of damage: to bytes of the file, and to bytes
-within a chunk, whose checksum is made right again, so that what lies behind it is reached. What ends in any other way is
-kept in FOLDER. The last line counts; exit status 1 when something was kept.
+It needs a Python with the package sinew and its extra `record`. Two kinds of damage: to bytes of the file, and to
+bytes within a chunk, whose checksum is made right again, so that what lies behind it is reached. What ends in any
+other way is kept in FOLDER. The last line counts; exit status 1 when something was kept.
 """
 
 from __future__ import annotations
@@ -45,9 +45,7 @@ def make(path: Path) -> bytes:
         record.session, record.number = 7, number
         if kind == "plan":
             record.plan.ctrl = struct.pack("<12d", *[0.5] * 12)
-        writer.add(
-            7 + number % 2, kind, record.SerializeToString(), number, number * 1000000
-        )
+        writer.add(7 + number % 2, kind, record.SerializeToString(), number, number * 1000000)
         if number % 20 == 19:
             writer.flush()
     writer.close()
@@ -80,9 +78,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
             case 3:
                 out[at:at] = out[at : at + run]
             case 4:
-                out[at : at + 8] = struct.pack(
-                    "<Q", rng.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1])
-                )
+                out[at : at + 8] = struct.pack("<Q", rng.choice([0, 1, 2**31, 2**32 - 1, 2**63, 2**64 - 1]))
             case _:
                 del out[at:]
         if len(out) < 16:
@@ -91,7 +87,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 def damaged_within(data: bytes, rng: random.Random) -> bytes:
-    """Return the file with a chunk, stored without compression, whose contents are damaged and whose checksum is right."""
+    """Return the file with a chunk, stored as it is, whose contents are damaged and whose checksum is right."""
     import lz4.frame
     import zstandard
 
@@ -101,19 +97,13 @@ def damaged_within(data: bytes, rng: random.Random) -> bytes:
     packed = data[at + 40 + text : at + size]
     match compression:
         case "zstd":
-            plain = zstandard.ZstdDecompressor().decompress(
-                packed, max_output_size=length
-            )
+            plain = zstandard.ZstdDecompressor().decompress(packed, max_output_size=length)
         case "lz4":
             plain = lz4.frame.decompress(packed)
         case _:
             plain = packed
     plain = damaged(plain, rng)
-    chunk = (
-        struct.pack("<QQQII", start, end, len(plain), zlib.crc32(plain), 0)
-        + struct.pack("<Q", len(plain))
-        + plain
-    )
+    chunk = struct.pack("<QQQII", start, end, len(plain), zlib.crc32(plain), 0) + struct.pack("<Q", len(plain)) + plain
     return data[: at - 8] + struct.pack("<Q", len(chunk)) + chunk + data[at + size :]
 
 
@@ -161,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 (kept / f"{end.split(',')[0].lower()}-{run}.mcap").write_bytes(data)
     bad = sum(n for end, n in ends.items() if end[:4] in ("FAIL", "SLOW"))
     print(
-        f"seed {options.seed}, {sum(ends.values())} files: "
-        + ", ".join(f"{n} {end}" for end, n in ends.most_common())
+        f"seed {options.seed}, {sum(ends.values())} files: " + ", ".join(f"{n} {end}" for end, n in ends.most_common())
     )
     return 1 if bad else 0
 
