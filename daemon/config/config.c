@@ -1,6 +1,7 @@
 #include "daemon/config/config.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static SnCode set_number(const SnConfigInfo *row, void *p, const char *value, Sn
   char *end;
   errno = 0;
   double x = strtod(value, &end);
-  bool whole = row->type == SN_CONFIG_IS_REAL || (x == (double)(long)x);
+  bool whole = row->type == SN_CONFIG_IS_REAL || floor(x) == x;  // of no type yet: it may be larger than any whole one
   if (end == value || *end || errno || !(x >= row->lo && x <= row->hi) || !whole)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is a%s number from %g to %g%s%s", row->name, value,
                    row->type == SN_CONFIG_IS_INT ? " whole" : "", row->lo, row->hi, *row->unit ? " " : "", row->unit);

@@ -261,8 +261,10 @@ static size_t put_session(uint8_t *out) {
   return n + put_reply(out + n, SINEW__V1__REPLY__BODY_DESCRIBE_TASK, &task);
 }
 
-static size_t put_plan(uint8_t *out, uint64_t number) {
-  double ctrl[ROWS * NU] = {0.5, 1}, gain[NU * 2 * NQ] = {1}, states[(ROWS + 1) * NQ] = {0};
+// A plan, in which one number is none: 0 nowhere, 1 to 4 the controls, the gains, the states, the step.
+static size_t put_plan(uint8_t *out, uint64_t number, int bad) {
+  double ctrl[ROWS * NU] = {0.5, bad == 1 ? NAN : 1}, gain[NU * 2 * NQ] = {bad == 2 ? NAN : 1};
+  double states[(ROWS + 1) * NQ] = {bad == 3 ? NAN : 0};
   Sinew__V1__Trajectory x = SINEW__V1__TRAJECTORY__INIT;
   x.n_qpos = x.n_qvel = (ROWS + 1) * NQ;
   x.qpos = x.qvel = states;
@@ -270,7 +272,7 @@ static size_t put_plan(uint8_t *out, uint64_t number) {
   plan.session = 7;
   plan.status = SINEW__V1__PLAN__STATUS__OK;
   plan.time_to_live = 1;
-  plan.step = 0.01;
+  plan.step = bad == 4 ? NAN : 0.01;
   plan.steps = ROWS;
   plan.n_ctrl = ROWS * NU;
   plan.ctrl = ctrl;
@@ -294,9 +296,10 @@ static size_t put_evaluation(uint8_t *out) {
   return put_reply(out, SINEW__V1__REPLY__BODY_EVALUATE, &evaluation);
 }
 
-// A session in which a controller does one of its operations several times (0 to 8); what sinewctl asks for.
+// A session in which a controller does one of its operations several times (0 to 8), with plans that are good or not;
+// what sinewctl asks for.
 size_t fuzz_seed(int i, uint8_t *bytes) {
-  enum { CALLS = 9, OTHERS = 16, ROUNDS = 3, LENGTH = 300 };
+  enum { OPERATION = 9, CALLS = 5 * OPERATION, OTHERS = 16, ROUNDS = 3, LENGTH = 300 };
   size_t n = put_hello(bytes);
   if (i >= CALLS + OTHERS) return 0;
   bytes[n++] = (uint8_t)(i < CALLS ? 0 : 1 + i % 3);
@@ -304,8 +307,8 @@ size_t fuzz_seed(int i, uint8_t *bytes) {
     n += put_session(bytes + n);
     for (int k = 1; k <= ROUNDS; ++k) {
       bytes[n++] = (uint8_t)k;  // the state's time
-      bytes[n++] = (uint8_t)i;
-      n += i == 8 ? put_evaluation(bytes + n) : put_plan(bytes + n, (uint64_t)k);
+      bytes[n++] = (uint8_t)(i % OPERATION);
+      n += i % OPERATION == 8 ? put_evaluation(bytes + n) : put_plan(bytes + n, (uint64_t)k, i / OPERATION);
       bytes[n++] = (uint8_t)k;
     }
     return n;
