@@ -6,6 +6,7 @@
 #     --seconds N      time for each (60)
 #     --runs N         executions for each, in place of a time
 #     --corpus FOLDER  what was found before and goes on from there; counts of all campaigns (build/fuzz-corpus)
+#     --bare BUILD     no engine: the programs of another build (build/release) damage their own seeds, much faster
 #     --json FILE      the table as JSON, too
 #     --report         only the table of what has been run so far
 #     --build FOLDER   the build (build/fuzz), made where it is not there
@@ -17,16 +18,17 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 TARGETS="config keys model_image reply request sequence task zap"
-seconds=60 runs=0 corpus=build/fuzz-corpus json="" only_report="" build=build/fuzz
+seconds=60 runs=0 corpus=build/fuzz-corpus json="" only_report="" build=build/fuzz bare=""
 while [ $# -gt 0 ]; do
   case "$1" in
     --seconds) seconds=$2; shift 2 ;;
     --runs) runs=$2; shift 2 ;;
     --corpus) corpus=$2; shift 2 ;;
     --json) json=$2; shift 2 ;;
+    --bare) bare=$2; shift 2 ;;
     --build) build=$2; shift 2 ;;
     --report) only_report=1; shift ;;
-    -*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) break ;;
   esac
 done
@@ -40,7 +42,7 @@ corpus=$(realpath "$corpus")
 # Threads of a sinewd run on when a leak is looked for: of that target it is looked for at the end alone.
 options_of() {
   case "$1" in
-    sequence) echo "-detect_leaks=0 -max_len=600 -timeout=100" ;;
+    sequence) echo "-entropic=0 -detect_leaks=0 -max_len=600 -timeout=100" ;;
     model_image) echo "-max_len=65536" ;;
     *) echo "-max_len=4096" ;;
   esac
@@ -65,7 +67,26 @@ run_target() {
     "$(last_of 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log")" >>"$home/runs.tsv"
 }
 
-if [ -z "$only_report" ]; then
+# bare_target NAME: its seeds damaged without an engine, from a seed that the log has; a line of `bare.tsv`.
+bare_target() {
+  local home=$corpus/$1 began status=0
+  mkdir -p "$home/found"
+  began=$(date +%s.%N)
+  nice -n 15 "$bare/bin/fuzz_$1" --seconds "$seconds" --seed "$(date +%s%N)" >"$home/bare.log" 2>&1 || status=$?
+  if [ "$status" != 0 ]; then
+    echo "campaign: $1 without an engine ended with status $status: $home/bare.log" >&2
+    cp "$home/bare.log" "$home/found/crash-bare-$(date +%s)"
+  fi
+  printf '%s\t%s\n' "$(last_of 's/ inputs$//p' "$home/bare.log")" \
+    "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" >>"$home/bare.tsv"
+}
+
+if [ -n "$bare" ] && [ -z "$only_report" ]; then
+  for target in $wanted; do bare_target "$target"; done
+elif [ -z "$only_report" ]; then
+  # shellcheck source=clients/setup.sh
+  . clients/setup.sh
+  sinew_install_packages clang libclang-rt-14-dev
   if [ ! -e "$build/build.ninja" ]; then cmake --preset fuzz >/dev/null; fi
   # shellcheck disable=SC2046  # a list of targets
   cmake --build "$build" --target $(for t in $wanted; do echo "fuzz_$t" "fuzz_${t}_engine"; done) -- --quiet
@@ -82,16 +103,18 @@ corpus, out, *targets = sys.argv[1:]
 rows, bad = [], 0
 for target in targets:
     home = pathlib.Path(corpus) / target
-    if not (home / "runs.tsv").exists():
+    runs, bare = ([line.split("\t") for line in path.read_text().splitlines()] if path.exists() else []
+                  for path in (home / "runs.tsv", home / "bare.tsv"))
+    if not runs and not bare:
         continue
-    runs = [line.split("\t") for line in (home / "runs.tsv").read_text().splitlines()]
     executions, seconds = sum(int(r[0] or 0) for r in runs), sum(float(r[1]) for r in runs)
     found = collections.Counter(path.name.split("-")[0] for path in (home / "found").iterdir())
     bad += sum(found.values())
     rows.append({
         "target": target, "executions": executions, "seconds": round(seconds, 1),
         "executions_per_second": round(executions / seconds) if seconds else 0,
-        "edges": max(int(r[2] or 0) for r in runs), "inputs": sum(1 for _ in (home / "inputs").iterdir()),
+        "bare": sum(int(r[0] or 0) for r in bare), "edges": max((int(r[2] or 0) for r in runs), default=0),
+        "inputs": sum(1 for _ in (home / "inputs").iterdir()) if runs else 0,
         "crashes": found["crash"] + found["oom"] + found["timeout"], "leaks": found["leak"], "slow": found["slow"],
     })
 if out:

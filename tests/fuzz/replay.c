@@ -1,6 +1,7 @@
 // Runs a fuzz target without a fuzz engine.
 //
 //   fuzz_NAME [--rounds N] [--seed S] [FILE|FOLDER...]   its seeds, each also N times damaged (200), then these files
+//   fuzz_NAME --seconds N [--seed S]                     the same again and again, for so long
 //   fuzz_NAME --write FOLDER                             writes its seeds into a folder, for an engine
 //   fuzz_NAME --only FILE|FOLDER...                      these files alone: a crash by hand
 #include <dirent.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "physics/base/clock.h"
 #include "tests/fuzz/fuzz.h"
 
 static uint8_t seed[FUZZ_SEED_BYTES], damaged[2 * FUZZ_SEED_BYTES];
@@ -60,13 +62,13 @@ static void run(const uint8_t *data, size_t size) {
   free(copy);
 }
 
-static int run_seeds(long rounds) {
-  int n = 0;
+static long run_seeds(long rounds) {
+  long n = 0;
   size_t size;
   for (int i = 0; (size = fuzz_seed(i, seed)) > 0; ++i) {
     run(seed, size);
     for (long k = 0; k < rounds; ++k) run(damaged, damage(size));
-    n += 1 + (int)rounds;
+    n += 1 + rounds;
   }
   return n;
 }
@@ -112,8 +114,9 @@ static int replay(const char *path) {
 }
 
 int main(int argc, char **argv) {
-  long rounds = 200;
-  int n = 0, only = 0, i = 1;
+  long rounds = 200, n = 0;
+  double seconds = 0;
+  int only = 0, i = 1;
   for (; i < argc && strncmp(argv[i], "--", 2) == 0; ++i) {
     const char *value = i + 1 < argc ? argv[i + 1] : "";
     if (!strcmp(argv[i], "--only")) {
@@ -123,13 +126,17 @@ int main(int argc, char **argv) {
     ++i;
     if (!strcmp(argv[i - 1], "--write")) return printf("%d seeds\n", write_seeds(value)) < 0;
     if (!strcmp(argv[i - 1], "--rounds")) rounds = strtol(value, NULL, 10);
+    if (!strcmp(argv[i - 1], "--seconds")) seconds = strtod(value, NULL);
     if (!strcmp(argv[i - 1], "--seed")) state = strtoull(value, NULL, 10) | 1;
   }
   if (!only) {
     printf("seed %llu, %ld rounds\n", (unsigned long long)state, rounds);
-    n = run_seeds(rounds);
+    fflush(stdout);
+    const double until = sn_clock_now() + seconds;
+    do n += run_seeds(rounds);
+    while (sn_clock_now() < until);
   }
   for (; i < argc; ++i) n += replay(argv[i]);
-  printf("%d inputs\n", n);
+  printf("%ld inputs\n", n);
   return n > 0 ? 0 : 1;
 }
