@@ -1,6 +1,7 @@
 // The event loop: one thread that owns the sockets, reads requests, sends replies and keeps time. It never plans, never
 // loads and never waits for those who do.
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -14,13 +15,18 @@
 // milliseconds.
 enum { HANDLE_BURST = 64, TICK_MS = 50 };
 
+// Seconds between two words to the supervisor on how it goes.
+#define STATUS_TIME 5.0
+
 typedef struct Loop {
   SnDaemon *d;
   SnWire *wire;
-  int signals;  // signalfd
-  double published, notified;
-  const SnPeer *audience;  // who can subscribe to telemetry: this user's processes; NULL: others too
-  bool lost;               // the device is lost, and that has been dealt with
+  int signals;                       // signalfd
+  double published, notified, told;  // telemetry, the watchdog, the status
+  uint64_t progress;                 // of the planner, when the watchdog was last fed
+  char status[160];                  // that the supervisor knows
+  const SnPeer *audience;            // who can subscribe to telemetry: this user's processes; NULL: others too
+  bool lost;                         // the device is lost, and that has been dealt with
 } Loop;
 
 enum { LOSS_STAY, LOSS_EXIT };  // as config.device_loss
@@ -94,7 +100,7 @@ static void look_at_device(Loop *loop) {
   SnDaemon *d = loop->d;
   if (loop->lost || !sn_backends_view(&d->scheduler.backends).lost) return;
   loop->lost = true;
-  sn_systemd_notify(&d->systemd, "STATUS=the device is lost, plans are made on the CPU");
+  loop->told = 0;  // at once
   if (d->config.device_loss == LOSS_EXIT) d->stopping = true;
 }
 
@@ -106,7 +112,34 @@ static void look_at_parent(Loop *loop) {
   d->stopping = true;
 }
 
-// What time brings: leases, telemetry, the watchdog, which is fed only while the planner lives.
+// The watchdog is fed when plans have come forward since it was last fed, or there is none to make.
+static void feed_watchdog(Loop *loop, double now) {
+  SnDaemon *d = loop->d;
+  const uint64_t progress = atomic_load(&d->scheduler.progress);
+  if (d->systemd.interval <= 0 || now - loop->notified < d->systemd.interval || progress == loop->progress) return;
+  sn_systemd_notify(&d->systemd, "WATCHDOG=1");
+  loop->notified = now;
+  loop->progress = progress;
+}
+
+// What `systemctl status` shows, when it has changed.
+static void tell_status(Loop *loop, double now) {
+  SnDaemon *d = loop->d;
+  char text[sizeof loop->status];
+  if (now - loop->told < STATUS_TIME) return;
+  loop->told = now;
+  const SnMetricsView view = sn_metrics_counts(&d->metrics);
+  const double age = now - atomic_load(&d->scheduler.alive);
+  snprintf(text, sizeof text, "STATUS=%s%s%d sessions, %llu states answered, %llu of them late",
+           loop->lost ? "the device is lost, plans are made on the CPU; " : "",
+           age > d->config.stall ? "the planner is busy with one slice; " : "", sn_sessions_count(&d->sessions),
+           (unsigned long long)view.plans, (unsigned long long)view.misses);
+  if (!strcmp(text, loop->status)) return;
+  strcpy(loop->status, text);
+  sn_systemd_notify(&d->systemd, text);
+}
+
+// What time brings: leases, telemetry, what the supervisor is told.
 static void tick(Loop *loop) {
   SnDaemon *d = loop->d;
   double now = sn_clock_now();
@@ -119,27 +152,23 @@ static void tick(Loop *loop) {
     publish(loop);
     loop->published = now;
   }
-  if (d->systemd.interval > 0 && now - loop->notified >= d->systemd.interval &&
-      now - atomic_load(&d->scheduler.alive) < d->config.stall) {
-    sn_systemd_notify(&d->systemd, "WATCHDOG=1");
-    loop->notified = now;
-  }
+  feed_watchdog(loop, now);
+  tell_status(loop, now);
 }
 
-// Reads the list of keys again. One with a mistake changes nothing.
+// Reads configuration and keys again.
 static void reload(Loop *loop) {
   SnDaemon *d = loop->d;
   SnError err = {0};
-  bool lowered;
-  if (sn_access_reload(&d->access, d->config.allow, &lowered, &err) != SN_OK) {
-    d->reload_failures++;
-    sn_log_event(&d->log, SN_LOG_ERROR, "reload-failed: the keys stay as they were: %s", err.text);
-    return;
-  }
-  d->version++;
-  sn_log_event(&d->log, SN_LOG_INFO, "reloaded: the keys of %s", d->config.allow);
-  if (!lowered) return;
-  sn_wire_revoke(loop->wire);
+  bool lowered = false;
+  char text[80];
+  snprintf(text, sizeof text, "RELOADING=1\nMONOTONIC_USEC=%llu", sn_clock_nanoseconds() / 1000);
+  sn_systemd_notify(&d->systemd, text);
+  const SnCode code = sn_reload(d, &lowered, &err);
+  if (code == SN_OK && lowered) sn_wire_revoke(loop->wire);
+  loop->status[0] = '\0';  // what stands there now is told again
+  sn_systemd_notify(&d->systemd,
+                    code == SN_OK ? "READY=1\nSTATUS=reloaded" : "READY=1\nSTATUS=reload failed, nothing has changed");
 }
 
 // After the file of the log was moved away.
@@ -210,7 +239,7 @@ static void drain(Loop *loop) {
 static int open_signals(const SnDaemon *d) {
   sigset_t set;
   sigemptyset(&set);
-  if (d->access.keys) sigaddset(&set, SIGHUP);
+  if (d->reloads) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
@@ -238,7 +267,8 @@ SnCode sn_event_loop(SnDaemon *d, SnError *err) {
   if (code == SN_OK) {
     sn_log_event(&d->log, SN_LOG_INFO, "ready: sinewd %s at %s%s%s", SN_VERSION, d->config.endpoint,
                  *d->config.tcp ? " and " : "", d->config.tcp);
-    sn_systemd_notify(&d->systemd, "READY=1");
+    loop.told = sn_clock_now();
+    sn_systemd_notify(&d->systemd, "READY=1\nSTATUS=ready");
     code = serve(&loop, err);
     drain(&loop);
     sn_log_event(&d->log, SN_LOG_INFO, "stopped");

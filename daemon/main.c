@@ -20,6 +20,7 @@ enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
 // What the command line says; applied after the configuration file.
 typedef struct CommandLine {
   const char *file;  // --config
+  bool check;        // --check
   const char *name[256], *value[256];
   int n;
 } CommandLine;
@@ -28,6 +29,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
   CommandLine *line = state->input;
   if (key == 'c') {
     line->file = value;
+    return 0;
+  }
+  if (key == 'k') {
+    line->check = true;
     return 0;
   }
   if (key == ARGP_KEY_ARG) argp_error(state, "'%s' is no option", value);
@@ -45,6 +50,8 @@ static void make_options(struct argp_option *options, char names[][32], char doc
                            .key = 'c',
                            .arg = "FILE",
                            .doc = "YAML file with the settings below; what the command line says comes on top"};
+  options[1] = (struct argp_option){
+      .name = "check", .key = 'k', .doc = "read configuration and keys, say what is wrong with them, and end"};
   for (int i = 0; i < sn_config_count(); i++) {
     const SnConfigInfo *row = sn_config_info(i);
     snprintf(names[i], 32, "%s", row->name);
@@ -57,11 +64,12 @@ static void make_options(struct argp_option *options, char names[][32], char doc
       snprintf(docs[i], 256, "%s: %s", row->doc, row->text);
     else
       snprintf(docs[i], 256, "%s", row->doc);
-    options[i + 1] = (struct argp_option){.name = names[i], .key = FIRST_OPTION + i, .arg = "VALUE", .doc = docs[i]};
+    options[i + 2] = (struct argp_option){.name = names[i], .key = FIRST_OPTION + i, .arg = "VALUE", .doc = docs[i]};
   }
 }
 
-static SnCode configure(SnConfig *config, const CommandLine *line, SnError *err) {
+static SnCode configure(void *command_line, SnConfig *config, SnError *err) {
+  const CommandLine *line = command_line;
   sn_config_default(config);
   SnCode code = line->file ? sn_config_load(config, line->file, err) : SN_OK;
   // A list on the command line takes the place of the file's.
@@ -80,10 +88,10 @@ static SnCode configure(SnConfig *config, const CommandLine *line, SnError *err)
 
 // Signals that stop the daemon, or make it read its keys again, go to the event loop's descriptor alone; a client that
 // is gone is no reason to end.
-static void block_signals(const SnConfig *config) {
+static void block_signals(bool reloads) {
   sigset_t set;
   sigemptyset(&set);
-  if (*config->allow) sigaddset(&set, SIGHUP);
+  if (reloads) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
@@ -148,7 +156,7 @@ static void stop(SnDaemon *d) {
 }
 
 int main(int argc, char **argv) {
-  static struct argp_option options[OPTIONS_MAX + 2];
+  static struct argp_option options[OPTIONS_MAX + 3];
   static char names[OPTIONS_MAX][32], docs[OPTIONS_MAX][256];
   static CommandLine line;
   static SnDaemon d;  // too large for the stack
@@ -159,8 +167,9 @@ int main(int argc, char **argv) {
           "sinewd plans for musculoskeletal robots: controllers send states over ZeroMQ and get plans back.\v"
           "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
           "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
-          "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the keys of `allow` "
-          "again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
+          "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the file of --config and "
+          "the keys "
+          "of `allow` again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
   make_options(options, names, docs);
   argp_parse(&argp, argc, argv, 0, NULL, &line);
@@ -168,13 +177,21 @@ int main(int argc, char **argv) {
   SnError err = {0};
   static SnLogState log_state;
   d.log = (SnLog){STDERR_FILENO, SN_LOG_INFO, NULL};
-  SnCode code = configure(&d.config, &line, &err);
-  d.log.level = (SnLogLevel)d.config.log;
+  SnCode code = configure(&line, &d.config, &err);
+  if (line.check) {
+    if (code == SN_OK) code = sn_check_configuration(&d.config, &err);
+    if (code != SN_OK) fprintf(stderr, "sinewd: %s\n", err.text);
+    return code == SN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  d.log.level = d.config.log;
+  d.configure = configure;
+  d.command_line = &line;
+  d.reloads = line.file || *d.config.allow;
   if (code == SN_OK) {
     sn_log_init(&log_state, d.config.log_rate);
     d.log.state = &log_state;
   }
-  block_signals(&d.config);
+  block_signals(d.reloads);
   if (code == SN_OK && *d.config.log_file) code = sn_log_open(&d.log, d.config.log_file, &err);
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;

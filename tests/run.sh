@@ -14,7 +14,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . clients/setup.sh
 
 JOBS=$(nproc)
-PARTS="style release tidy asan tsan float lanes nvcc arm64 demo python page"
+PARTS="style release tidy asan tsan float lanes nvcc arm64 deb demo python page"
 
 part_style_text="formatting, rooms, comments of headers, paths, house rules, edits of tests/mutations (no build)"
 part_style() { tests/style.sh; }
@@ -56,6 +56,13 @@ part_nvcc() { tests/nvcc.sh; }
 
 part_arm64_text="cross-compile for arm64 (nothing runs)"
 part_arm64() { tests/cross_arm64.sh; }
+
+part_deb_text="the Debian package: built, and looked into without installing it"
+part_deb() {
+  local package
+  package=$(CMAKE_ARGUMENTS=-DSINEW_CUDA=OFF clients/package/deb.sh)
+  clients/package/deb.sh --test "$package"
+}
 
 part_demo_text="clients/demo.sh, short: the arm, the hand in lockstep and in real time"
 part_demo() {

@@ -24,6 +24,14 @@ void sn_log_init(SnLogState *state, double rate) {
   pthread_mutex_init(&state->mutex, NULL);
 }
 
+void sn_log_limit(SnLog *log, SnLogLevel level, double rate) {
+  atomic_store(&log->level, (int)level);
+  if (!log->state) return;
+  pthread_mutex_lock(&log->state->mutex);
+  log->state->rate = rate;
+  pthread_mutex_unlock(&log->state->mutex);
+}
+
 SnCode sn_log_open(SnLog *log, const char *file, SnError *err) {
   const int fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
   if (fd < 0) return sn_fail(err, SN_ERR_IO, "log_file: %s: %s", file, strerror(errno));
@@ -143,7 +151,7 @@ static void write_event(const SnLog *log, SnLogLevel level, SnLogIds ids, const 
     __attribute__((format(printf, 4, 0)));
 
 static void write_event(const SnLog *log, SnLogLevel level, SnLogIds ids, const char *format, va_list args) {
-  if (log->fd < 0 || level > log->level) return;
+  if (log->fd < 0 || (int)level > atomic_load(&log->level)) return;
   char text[4200];
   const char *event;
   Line line;

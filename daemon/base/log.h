@@ -35,7 +35,7 @@ typedef struct SnLogState {
 
 typedef struct SnLog {
   int fd;             // -1: silent
-  SnLogLevel level;   // lines above it are dropped
+  atomic_int level;   // an SnLogLevel: lines above it are dropped
   SnLogState *state;  // NULL: there is no limit, and nothing is counted
 } SnLog;
 
@@ -45,6 +45,8 @@ typedef struct SnLogIds {
 } SnLogIds;
 
 void sn_log_init(SnLogState *state, double rate);
+// Sets other limits. Any thread may write meanwhile.
+void sn_log_limit(SnLog *log, SnLogLevel level, double rate);
 
 // Lets the log go to a file from now on, which is made, with mode 0640, or appended to. Returns SN_ERR_IO, and the log
 // goes where it went, when that fails. To be called again after the file was moved away.

@@ -109,9 +109,10 @@ typedef struct SnScheduler {
   SnMetrics *metrics;
   SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_choose
 
-  SnQueue commands;        // SnJob of anything but plans; a wake-up announces a state, a session or the end
-  _Atomic double alive;    // when the thread last came round, on sn_clock_now()
-  atomic_int evaluations;  // waiting or under way, over all sessions; the thread's, others read
+  SnQueue commands;                // SnJob of anything but plans; a wake-up announces a state, a session or the end
+  atomic_uint_least64_t progress;  // grows with each piece of work that is done, and while there is none to do
+  _Atomic double alive;            // when the thread last came round, on sn_clock_now()
+  atomic_int evaluations;          // waiting or under way, over all sessions; the thread's, others read
   atomic_bool stopping;
   pthread_mutex_t mutex;  // guards `arriving`
   SnSession *arriving;    // opened, not yet taken over

@@ -262,6 +262,13 @@ static void wake(void *context) {
   sn_queue_wake(&s->commands);
 }
 
+// Whether something is to be done: with that, and without a turn, the thread would go round for nothing.
+static bool has_work(const SnScheduler *s) {
+  bool any = false;
+  for (const SnSession *p = s->sessions; p; p = p->next) any = any || sn_serve_has_plan(p) || p->evaluations;
+  return any;
+}
+
 static void serve(SnScheduler *s) {
   Turn turn = {0};
   while (!atomic_load(&s->stopping)) {
@@ -279,6 +286,7 @@ static void serve(SnScheduler *s) {
     s->now = sn_clock_now();
     turn = choose(s);
     if (turn.session) work(s, turn);
+    if (turn.session || !has_work(s)) atomic_fetch_add(&s->progress, 1);
   }
 }
 

@@ -68,6 +68,9 @@ typedef struct SnDaemon {
   SnMetricsText metrics_text;
   SnFlight *flight;  // NULL: there is none
   SnMissBurst misses;
+  bool reloads;  // SIGHUP is heard: there is a file, of settings or of keys, to be read again
+  SnCode (*configure)(void *command_line, SnConfig *config, SnError *err);  // reads the configuration from the start
+  void *command_line;
   uint64_t version, reload_failures;  // counts configurations, the first one included; reloads that changed nothing
   bool stopping;
 } SnDaemon;
@@ -95,6 +98,14 @@ const char *sn_metrics_text(SnDaemon *daemon);
 
 // Notes a state whose plan was late, and lets the flight recorder write after a burst of them. The event loop calls it.
 void sn_flight_missed(SnDaemon *daemon, double now);
+
+// Checks what a configuration must fulfil beyond the bounds of each setting, as a start would: addresses, keys, the
+// list of keys. Changes nothing.
+SnCode sn_check_configuration(const SnConfig *config, SnError *err);
+
+// Reads configuration and keys again: all of it is in force, or on failure nothing changes. *lowered says that a key
+// has been taken off the list, or may do less. The log has a line of what changed. The event loop calls it.
+SnCode sn_reload(SnDaemon *daemon, bool *lowered, SnError *err);
 
 // Closes the sessions whose lease has run out, and those whose client's connection has ended for too long. The event
 // loop calls it.

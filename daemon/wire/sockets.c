@@ -118,8 +118,7 @@ static SnCode check_published(const char *name, const char *address, const char 
   return sn_endpoint_check(address, keys, err);
 }
 
-static SnCode check_and_lock(SnSockets *s, SnError *err) {
-  const SnConfig *c = s->config;
+SnCode sn_sockets_check(const SnConfig *c, SnError *err) {
   const bool keys = *c->curve_key != '\0';
   SnCode code = sn_endpoint_check(c->endpoint, keys, err);
   if (code == SN_OK && *c->tcp) code = sn_endpoint_check(c->tcp, keys, err);
@@ -130,6 +129,12 @@ static SnCode check_and_lock(SnSockets *s, SnError *err) {
         check_published("telemetry", c->telemetry, (const char *const[]){c->endpoint, c->tcp, c->records}, keys, err);
   if (code == SN_OK)
     code = check_published("records", c->records, (const char *const[]){c->endpoint, c->tcp, ""}, keys, err);
+  return code;
+}
+
+static SnCode check_and_lock(SnSockets *s, SnError *err) {
+  const SnConfig *c = s->config;
+  SnCode code = sn_sockets_check(c, err);
   if (code == SN_OK) code = sn_endpoint_lock(c->endpoint, &s->router_lock, err);
   if (code == SN_OK && *c->telemetry) code = sn_endpoint_lock(c->telemetry, &s->telemetry_lock, err);
   if (code == SN_OK && *c->records) code = sn_endpoint_lock(c->records, &s->records_lock, err);

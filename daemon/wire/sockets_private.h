@@ -56,6 +56,9 @@ typedef struct SnSockets {
   uint64_t turned_away_seen;  // how many it told of
 } SnSockets;
 
+// Checks the addresses.
+SnCode sn_sockets_check(const SnConfig *config, SnError *err);
+
 // Checks the addresses, takes the locks, binds. err says which address and why. `access` says who may connect, and
 // `subscribed` hears who subscribes to records.
 SnCode sn_sockets_open(SnSockets *sockets, const SnConfig *config, const SnLog *log, SnAccess *access,

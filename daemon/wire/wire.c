@@ -38,6 +38,8 @@ SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnAccess *access,
   return NULL;
 }
 
+SnCode sn_wire_check(const SnConfig *config, SnError *err) { return sn_sockets_check(config, err); }
+
 void sn_wire_revoke(SnWire *wire) { sn_sockets_revoke(&wire->sockets); }
 
 void sn_wire_close(SnWire *wire, double linger) {

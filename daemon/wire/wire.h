@@ -24,6 +24,9 @@ typedef struct SnWireRequest {
   struct SnRequest *held;  // the room's own
 } SnWireRequest;
 
+// Checks the addresses of a configuration, without taking any.
+SnCode sn_wire_check(const SnConfig *config, SnError *err);
+
 // Checks the addresses, takes the locks and listens. Returns NULL and err, which says which address and why, on
 // failure. config and log must stay; so must `access`, which says who may connect, and `subscribed`, which hears who
 // subscribes to records. The caller closes the result.

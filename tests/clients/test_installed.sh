@@ -28,7 +28,7 @@ cmp "$prefix/sinew.desc" "$prefix/share/sinew/sinew.desc"
 
 # The installed programs find their libraries, models and tasks: the same controller against the installed daemon, with
 # an empty cache folder.
-grep -qx "ExecStart=\"$prefix/bin/sinewd\"" "$(find "$prefix" -name sinewd.service)"
+grep -qx "ExecStart=\"$prefix/bin/sinewd\"" "$(find "$prefix" -path '*/user/sinewd.service')"
 export XDG_CACHE_HOME=$prefix/cache XDG_CONFIG_HOME=$prefix/config LD_LIBRARY_PATH=$libdir
 mkdir -p "$XDG_CACHE_HOME"
 endpoint=ipc://$prefix/sinewd.sock

@@ -564,7 +564,7 @@ static void test_notifications(void **state) {
   sn_test_daemon_spawn(&d, NULL);
   unsetenv("NOTIFY_SOCKET");
   unsetenv("WATCHDOG_USEC");
-  static const char *const expected[] = {"READY=1", "WATCHDOG=1", "WATCHDOG=1"};
+  static const char *const expected[] = {"READY=1\nSTATUS=ready", "WATCHDOG=1", "WATCHDOG=1"};
   for (int i = 0; i < 3; i++) {
     ssize_t n = recv(fd, text, sizeof text - 1, 0);
     assert_true(n > 0);

@@ -1,0 +1,20 @@
+# The Debian package: cd BUILD && cpack -G DEB. Everything that is installed, under /usr, with a user, a unit of the
+# system and a configuration for it.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME sinew)
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Plans for bodies that are moved by muscles: daemon, libraries, tools")
+set(CPACK_PACKAGE_CONTACT "The developers of sinew")
+set(CPACK_SET_DESTDIR ON)
+set(CPACK_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# MuJoCo comes along, in a folder of ours.
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${SINEW_MUJOCO_DIR})
+foreach(script postinst prerm postrm conffiles)
+  list(APPEND CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/deb/${script})
+endforeach()
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+include(CPack)

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""A configuration that is read again while sinewd runs: all of it counts, or none of it, and a check without a start.
+
+  tests/daemon/test_reload.py BIN SOURCE     programs of the build, folder of the sources; status 1 on failure
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARIES, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+GOOD = "log_rate: 1000\nidle_seconds: 20\n"
+BAD = [
+    ("log_rate: fast\n", "log_rate is 'fast'"),
+    ("log_rate: [1\n", "a sequence is allowed only for models and tasks"),
+    ("no_such_setting: 1\n", "unknown setting 'no_such_setting'"),
+    ("tcp: tcp://0.0.0.0:7440\n", "needs keys"),
+    ("metrics: http://0.0.0.0:9464\n", "allowed are http://127.0.0.1:PORT"),
+    ("curve_key: /nowhere\n", "allow is not set"),
+    ("curve_key: /nowhere\nallow: /nowhere\n", "curve_key: "),
+]
+
+
+class Daemon:
+    """A sinewd with a file of settings, and a supervisor that hears what it says."""
+
+    def __init__(self, folder: pathlib.Path, *options: str) -> None:
+        self.folder, self.log = folder, folder / "log"
+        self.supervisor = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.supervisor.bind(str(folder / "notify"))
+        self.supervisor.settimeout(20)
+        self.process = subprocess.Popen(
+            [BINARIES / "sinewd", "--backend=cpu", f"--endpoint=ipc://{folder}/s", f"--tasks={SOURCE}/planner/tasks",
+             f"--models={SOURCE}/physics/models", f"--cache={folder}/cache", f"--log-file={self.log}", *options],
+            env={**os.environ, "NOTIFY_SOCKET": str(folder / "notify")}, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert self.hear() == "READY=1\nSTATUS=ready"
+
+    def hear(self) -> str:
+        """The next word to the supervisor."""
+        return self.supervisor.recv(4096).decode()
+
+    def reload(self) -> str:
+        """Send SIGHUP; what the supervisor hears when it is done."""
+        self.process.send_signal(signal.SIGHUP)
+        while not (said := self.hear()).startswith("RELOADING=1\nMONOTONIC_USEC="):
+            assert said.startswith("STATUS="), said
+        done = self.hear()
+        assert done.startswith("READY=1\n"), done
+        return done
+
+    def ask(self, *words: str) -> dict:
+        """Send a request by sinewctl, which must be answered."""
+        done = subprocess.run(
+            [BINARIES / "sinewctl", "--endpoint", f"ipc://{self.folder}/s", "--json", *words], capture_output=True
+        )
+        assert done.returncode == 0, done.stdout
+        return json.loads(done.stdout)
+
+    def version(self) -> tuple[int, int]:
+        """Version of the configuration, and reloads that failed."""
+        time.sleep(0.15)
+        text = self.ask("metrics")["text"]
+        names = ("sinew_configuration_version", "sinew_reload_failures_total")
+        return tuple(int(re.search(rf"^{name} (\d+)$", text, re.M)[1]) for name in names)
+
+    def stop(self) -> None:
+        """End it as a supervisor would."""
+        self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(20) == 0
+
+
+def check_file(file: pathlib.Path, *options: str) -> subprocess.CompletedProcess:
+    """Let sinewd check a file without a start."""
+    return subprocess.run([BINARIES / "sinewd", f"--config={file}", "--check", *options], capture_output=True, text=True)
+
+
+def check_reload(folder: pathlib.Path) -> None:
+    """What may change does at once; what may not is named; a mistake changes nothing, wherever it stands."""
+    file = folder / "sinewd.yaml"
+    file.write_text(GOOD)
+    d = Daemon(folder, f"--config={file}")
+    session = d.ask("open", "arm_reach", "lease=100")["session"]
+    assert check_file(file).returncode == 0
+    assert d.version() == (1, 0)
+    assert "event=hello" not in d.log.read_text()
+    file.write_text(GOOD + "log: debug\ntelemetry_period: 0.5\nthreads: 1\nsessions: 3\n")
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    assert d.version() == (2, 0)
+    text = d.log.read_text()
+    assert re.search(r'event=reloaded text="version 2, settings telemetry_period, log"', text), text
+    assert re.search(r'event=restart-needed text="changed, but not in force: threads, sessions"', text), text
+    assert "event=hello" in text, "the level of the log has changed"
+    for i, (line, words) in enumerate(BAD):
+        file.write_text(GOOD + "log: error\n" + line)
+        done = check_file(file)
+        assert done.returncode == 1 and words in done.stderr, (line, done.stderr)
+        assert d.reload() == "READY=1\nSTATUS=reload failed, nothing has changed"
+        assert d.version() == (2, i + 1)
+        failed = [line for line in d.log.read_text().splitlines() if "event=reload-failed" in line]
+        assert len(failed) == i + 1 and words in failed[-1], failed
+    text = d.log.read_text()
+    d.ask("health")
+    assert d.log.read_text().count("event=hello") > text.count("event=hello"), "the level is what it was"
+    file.unlink()
+    assert d.reload() == "READY=1\nSTATUS=reload failed, nothing has changed"
+    file.write_text(GOOD)
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    assert d.ask("stats", str(session))["sessions"], "sessions go on"
+    d.stop()
+
+
+def check_command_line(folder: pathlib.Path) -> None:
+    """What the command line says goes on to stand above the file."""
+    file = folder / "sinewd.yaml"
+    file.write_text("log: debug\n")
+    d = Daemon(folder, f"--config={file}", "--log=warning")
+    file.write_text("log: info\nidle_seconds: 7\n")
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    d.ask("health")
+    assert "level=info" not in d.log.read_text()
+    d.stop()
+
+
+def check_no_file(folder: pathlib.Path) -> None:
+    """Where there is no file to be read again SIGHUP ends the process, as a terminal that is closed means it."""
+    d = Daemon(folder)
+    d.process.send_signal(signal.SIGHUP)
+    assert d.process.wait(20) == -signal.SIGHUP
+
+
+def check_status(folder: pathlib.Path) -> None:
+    """The supervisor is told how it goes, when that has changed."""
+    d = Daemon(folder)
+    d.ask("open", "arm_reach", "lease=100")
+    assert d.hear() == "STATUS=1 sessions, 0 states answered, 0 of them late"
+    d.stop()
+
+
+def main() -> None:
+    """Run all checks, each with a folder of its own."""
+    for check in (check_reload, check_command_line, check_no_file, check_status):
+        with tempfile.TemporaryDirectory(prefix="sinew-reload.") as name:
+            check(pathlib.Path(name))
+
+
+if __name__ == "__main__":
+    main()
