@@ -227,6 +227,7 @@ static void drain(Loop *loop) {
   sn_models_cancel(&d->models);
   sn_loader_stop(d);
   sn_scheduler_stop(&d->scheduler);
+  sn_keeper_stop(&d->keeper);
   read_requests(loop);
   while (handle_request(loop)) continue;
   sn_flight_close(d->flight);  // who asked for a file gets his answer

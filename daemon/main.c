@@ -136,8 +136,11 @@ static SnCode start(SnDaemon *d, SnError *err) {
                  d->config.import_sandbox ? "not compiled" : "compiled under limits alone");
   code = sn_models_init(&d->models, &d->config, err);
   const SnSchedulerDef def = {&d->config, &d->log, &d->outbox, &d->records, &d->models, &d->metrics};
+  if (code == SN_OK) code = sn_keeper_start(&d->keeper, &d->config, &d->log, &d->outbox, &d->access, err);
   if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);
-  return code == SN_OK ? sn_loader_start(d, err) : code;
+  if (code == SN_OK) code = sn_loader_start(d, err);
+  if (code == SN_OK) sn_restore_sessions(d);
+  return code;
 }
 
 // Also of a daemon that has started only in part.
@@ -145,6 +148,7 @@ static void stop(SnDaemon *d) {
   sn_flight_close(d->flight);
   sn_loader_stop(d);
   sn_scheduler_stop(&d->scheduler);
+  sn_keeper_stop(&d->keeper);
   sn_models_free(&d->models);
   sn_wire_arena_free(&d->arena);
   sn_sessions_free(&d->sessions);

@@ -20,6 +20,7 @@ typedef struct Rule {
 #define FINITE 1e308
 #define ID 18446744073709551615.0
 #define NUMBERS SN_WIRE_NUMBERS
+#define COUNT 1e15  // of restarts, resets, changes: far from where 64 bits end
 
 static const Rule rules[] = {
     {"Request", "id", 0, ID, 0},
@@ -31,6 +32,7 @@ static const Rule rules[] = {
     {"DescribeTaskRequest", "task", 1, SN_WIRE_NAME, 0},
     {"OpenRequest", "task", 1, SN_WIRE_NAME, 0},
     {"OpenRequest", "seed", 0, ID, 0},
+    {"OpenRequest", "name", 0, SN_WIRE_NAME, 0},
     {"PlannerSettings", "planner", 1, 32, 0},
     {"PlannerSettings", "horizon", 1, 100000, 0},
     {"PlannerSettings", "candidates", 1, 1000000, 0},
@@ -161,6 +163,18 @@ static const Rule rules[] = {
     {"AdamMemory", "power1", 0, 1, 0},
     {"AdamMemory", "power2", 0, 1, 0},
     {"AdamMemory", "grid", 0, 63, 0},
+    {"KeptSession", "version", 0, 1000000, 0},
+    {"KeptSession", "session", 1, ID, 0},
+    {"KeptSession", "name", 1, SN_WIRE_NAME, 0},
+    {"KeptSession", "owner", 1, 64, 0},
+    {"KeptSession", "restarts", 0, COUNT, 0},
+    {"KeptSession", "epoch", 0, COUNT, 0},
+    {"KeptSession", "task", 1, SN_WIRE_NAME, 0},
+    {"KeptSession", "seed", 0, ID, 0},
+    {"KeptSession", "config_version", 1, COUNT, 0},
+    {"KeptSession", "terms", 0, 0, 512},
+    {"KeptWarmStart", "session", 1, ID, 0},
+    {"KeptWarmStart", "epoch", 0, COUNT, 0},
 };
 
 // Sub-messages without which their message means nothing.
@@ -302,7 +316,11 @@ static int check_table(const ProtobufCMessageDescriptor *d, SnWireError *err) {
   return 0;
 }
 
-int sn_validate_table(SnWireError *err) { return check_table(&sinew__v1__request__descriptor, err); }
+int sn_validate_table(SnWireError *err) {
+  if (check_table(&sinew__v1__request__descriptor, err)) return -1;
+  if (check_table(&sinew__v1__kept_session__descriptor, err)) return -1;
+  return check_table(&sinew__v1__kept_warm_start__descriptor, err);
+}
 
 // Twice the wire, for strings and alignment, and a fixed part for the structs of the messages themselves. Messages of
 // many tiny fields, which protobuf-c blows up to fifty times, do not fit: no valid request looks like that.
@@ -376,4 +394,22 @@ const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes,
   }
   if (check_texts(&sinew__v1__request__descriptor, bytes, size, err)) return NULL;
   return sn_validate(&request->base, err) ? NULL : request;
+}
+
+ProtobufCMessage *sn_message_read(const ProtobufCMessageDescriptor *kind, const void *bytes, size_t size,
+                                  SnWireError *err) {
+  SnWireArena arena;
+  ProtobufCMessage *message = NULL;
+  if (size == 0 || size > SN_WIRE_MESSAGE || !sn_wire_arena_init(&arena, sn_wire_arena_budget(size))) {
+    refuse(err, "%zu bytes; allowed are 1 to %d", size, SN_WIRE_MESSAGE);
+    return NULL;
+  }
+  const ProtobufCMessage *checked = protobuf_c_message_unpack(kind, &arena.allocator, size, bytes);
+  if (!checked)
+    refuse(err, "the %zu bytes are no %s", size, kind->name);
+  else if (!check_texts(kind, bytes, size, err) && !sn_validate(checked, err) &&
+           !(message = protobuf_c_message_unpack(kind, NULL, size, bytes)))
+    refuse(err, "out of memory");
+  sn_wire_arena_free(&arena);
+  return message;
 }

@@ -33,6 +33,11 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err);
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err);
 
+// Reads a message of another kind, as a file holds it, with the same checks. Returns NULL and err when it is none; the
+// caller frees it by protobuf_c_message_free_unpacked.
+ProtobufCMessage *sn_message_read(const ProtobufCMessageDescriptor *kind, const void *bytes, size_t size,
+                                  SnWireError *err);
+
 // Returns the id of a message that is not unpacked: field 1 is usually the first on the wire. 0 where it is not.
 uint64_t sn_request_id(const void *bytes, size_t size);
 
@@ -50,8 +55,8 @@ typedef struct SnFieldBounds {
 // and is not required. It is for tests, which make requests that pass.
 bool sn_validate_bounds(const char *message, const char *field, SnFieldBounds *bounds);
 
-// Checks that every field that a request can carry has a row in the table. Returns 0, or -1 and err, which names one
-// that has none. It is for the tests: a field added to the schema without bounds must not pass.
+// Checks that every field that a request or a file can carry has a row in the table. Returns 0, or -1 and err, which
+// names one that has none. It is for the tests: a field added to the schema without bounds must not pass.
 int sn_validate_table(SnWireError *err);
 
 #endif

@@ -113,6 +113,7 @@ typedef struct SinewSessionDef {
   SinewSessionFallback *fallback;  // NULL: sinew_session_fallback_zero
   void *fallback_user;             // given to the fallback
   int gain_rows;  // rows behind a plan's lead that get feedback gains, in every mode: sinew_session_feedback; 0: none
+  const char *name;  // the session outlasts the daemon, and is found again by this; NULL: it does not
 } SinewSessionDef;
 
 // Returns a definition that leaves everything to the daemon and the task; set at least `task`.
@@ -136,10 +137,17 @@ typedef struct SinewSessionInfo {
   const SinewTaskPlant *plant;  // contacts that the task gives a simulated robot; NaN: the model's own
   int nhistory;                 // numbers of the buffers of controls and sensors of a model with delays
   const double *history;        // (nhistory) of the initial state
+  bool resumed;       // it was there already, under its name, as it is: the settings of `def` were passed over
+  uint64_t restarts;  // restarts of the daemon that it had outlasted when it was opened here
 } SinewSessionInfo;
 
 // Opens a session on a task and waits for its initial state. The session must be closed before its client. Returns NULL
 // and SINEW_ERR_ARGUMENT (`def`, a setting that does not exist), or fails as sinew_client_connect.
+//
+// A session with a name goes on after a restart of a daemon that keeps sessions (its setting `state`). The library
+// connects again by itself: a request whose connection ended is sent again, within its timeout, and continuous mode
+// begins anew. Until then the plan in force acts, and the fallback once it has expired. A program that was started
+// again, too, opens the session by its name and goes on with it.
 SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *def, SinewError *err);
 
 // Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. Fails as
@@ -184,6 +192,7 @@ typedef struct SinewSessionPlan {
   int gain_rows;            // rows with feedback
   bool stuck;               // no better than the shifted plan before, and its gradient next to nothing
   int unimproved;           // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
+  uint64_t restarts;        // restarts of the daemon that the session has outlasted; one more: there was a gap
 } SinewSessionPlan;
 
 // Gives the buffers of controls and sensors, MuJoCo's mjData.history, that belong to the state sent next: `history`

@@ -37,13 +37,13 @@ SinewStatus sn_handshake_prepare(const SnHandshake *h, void *socket, SinewError 
 }
 
 SinewStatus sn_handshake_watch(SnHandshake *h, void *context, void *socket, const char *endpoint, SinewError *err) {
-  if (strncmp(endpoint, "tcp://", 6) != 0) return SINEW_OK;
   char name[64];
-  const int zero = 0, events = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+  const int zero = 0, shaken = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+  const int events = ZMQ_EVENT_DISCONNECTED | (strncmp(endpoint, "tcp://", 6) == 0 ? shaken : 0);
   snprintf(name, sizeof name, "inproc://handshake-%d", ++h->sockets);
   h->ended = 0;
-  h->refused = false;
+  h->refused = h->lost = false;
   h->monitor = zmq_socket(context, ZMQ_PAIR);
   if (!h->monitor || zmq_setsockopt(h->monitor, ZMQ_LINGER, &zero, sizeof zero) != 0 ||
       zmq_socket_monitor(socket, name, events) != 0 || zmq_connect(h->monitor, name) != 0)
@@ -72,6 +72,7 @@ static SinewStatus read_events(SnHandshake *h, const char *endpoint, SinewError 
   uint16_t event;
   uint32_t value;
   while (next_event(h->monitor, &event, &value)) {
+    if (event == ZMQ_EVENT_DISCONNECTED) h->lost = true;
     if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) h->ended = 0;
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL) h->ended++;
     if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)

@@ -1,4 +1,5 @@
-// Keys of a client, and what became of its handshakes: libzmq tells it to a monitor alone, and tries for ever.
+// Keys of a client, what became of its handshakes, whether its connection has ended. libzmq tells it to a monitor
+// alone, and tries for ever.
 #ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_HANDSHAKE_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_CLIENT_HANDSHAKE_PRIVATE_H_
 
@@ -13,6 +14,7 @@ typedef struct SnHandshake {
   char server[SN_KEY_TEXT], public_key[SN_KEY_TEXT], secret[SN_KEY_TEXT];  // Z85
   void *monitor;                                                           // PAIR socket, NULL: none
   int sockets, ended;  // monitored so far; handshakes that the other side broke off
+  bool lost;           // the connection has ended since this was last set to false
 } SnHandshake;
 
 // Takes the daemon's public key (the key, or its file) and the file of the own secret key; both NULL: none.
@@ -21,7 +23,7 @@ SinewStatus sn_handshake_keys(SnHandshake *handshake, const char *server_key, co
 // Gives a socket the keys, if there are some. To be called before it connects.
 SinewStatus sn_handshake_prepare(const SnHandshake *handshake, void *socket, SinewError *err);
 
-// Watches the handshakes of a socket that is to connect to an endpoint of tcp; of others there is nothing to tell.
+// Watches a socket that is to connect to an endpoint: the end of its connection, and of tcp its handshakes, too.
 SinewStatus sn_handshake_watch(SnHandshake *handshake, void *context, void *socket, const char *endpoint,
                                SinewError *err);
 // Stops that. To be called before the socket is closed; accepts one that is not watched.

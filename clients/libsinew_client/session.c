@@ -51,6 +51,7 @@ static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, 
   open.seed = def->seed;
   open.planner = planner;
   open.session = &settings;
+  if (def->name) open.name = (char *)(uintptr_t)def->name;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
@@ -93,6 +94,8 @@ static SinewStatus fill_info(SinewSession *session, SinewError *err) {
       .nmocap = (int)model->nmocap,
       .nhistory = (int)model->nhistory,
       .history = s->history,
+      .restarts = open->restarts,
+      .resumed = open->resumed,
       .initial = {.time = s->time, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .mocap = s->mocap},
       .plant = &session->plant};
   session->plant = plant_of(session->described->describe_task->plant);

@@ -21,8 +21,10 @@ struct SinewSession {
   double *last;  // latest controls given, (nu)
   // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
   uint64_t sent, taken;
-  uint64_t read;  // stream_number of the latest plan of the stream that was read
-  double latest;  // time stamp of the latest state sent [s]; -infinity before the first
+  uint64_t read;          // stream_number of the latest plan of the stream that was read
+  bool streaming;         // continuous mode has begun, and nobody has ended it
+  SinewStreamDef stream;  // repeats the latest terms
+  double latest;          // time stamp of the latest state sent [s]; -infinity before the first
   SinewSessionFallback *fallback;
   void *fallback_user;
   int gain_rows;     // asked for with each state

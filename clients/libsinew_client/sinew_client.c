@@ -144,7 +144,8 @@ SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply,
                                      .gain = p->n_gain ? p->gain : NULL,
                                      .gain_rows = (int)p->gain_rows,
                                      .stuck = p->stuck,
-                                     .unimproved = count(p->unimproved)};
+                                     .unimproved = count(p->unimproved),
+                                     .restarts = p->restarts};
   return api_ok(err);
 }
 
@@ -173,7 +174,7 @@ SinewStatus sinew_session_send(SinewSession *session, const SinewState *state, d
 // a state answered already, or it only says that a newer state took its place.
 static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply) {
   if (reply->id == 0) return false;  // the daemon could not read a request
-  if (reply->id <= session->taken || reply->id > session->sent) return true;
+  if (reply->id <= session->taken || reply->id > session->sent || sn_wire_coming(reply)) return true;
   if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) return false;
   if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN || reply->plan->session != session->info.id) return true;
   return reply->plan->status == SINEW__V1__PLAN__STATUS__REPLACED && reply->id != session->sent;

@@ -9,23 +9,41 @@
 static const ApiStruct DEF = {"SinewStreamDef", "sinew_default_stream", sizeof(SinewStreamDef),
                               API_END(SinewStreamDef, iterations)};
 
-static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *def, bool stop, SinewError *err) {
+static Sinew__V1__StreamRequest terms_of(const SinewSession *session, const SinewStreamDef *def) {
   Sinew__V1__StreamRequest in = SINEW__V1__STREAM_REQUEST__INIT;
   in.session = session->info.id;
-  in.stop = stop;
   in.lease = def->lease;
   in.deadline = def->deadline;
   in.period = def->period;
   in.iterations = (uint32_t)(def->iterations > 0 ? def->iterations : 0);
   in.gain_rows = (uint32_t)session->gain_rows;
+  return in;
+}
+
+static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *def, bool stop, SinewError *err) {
+  Sinew__V1__StreamRequest in = terms_of(session, def);
+  in.stop = stop;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
   request.stream = &in;
   Sinew__V1__Reply *reply;
   const SinewStatus status = sn_request(session->client, &request, &reply, err);
   if (status == SINEW_OK && reply->stream->states == 0) session->read = 0;  // it has just begun
+  if (status == SINEW_OK) session->streaming = !stop;
+  if (status == SINEW_OK) session->stream = *def;
   sn_free_reply(reply);
   return status;
+}
+
+// A daemon that was started again knows the session and not its stream: that begins anew, and nobody waits for it.
+static SinewStatus begin_again(SinewSession *session, SinewError *err) {
+  Sinew__V1__StreamRequest in = terms_of(session, &session->stream);
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
+  request.stream = &in;
+  session->read = 0;
+  const SinewStatus status = sn_wire_send(session->client, &request, NULL, err);
+  return status == SINEW_OK ? SINEW_ERR_TIMEOUT : status;
 }
 
 SinewStatus sinew_session_stream_start(SinewSession *session, const SinewStreamDef *caller, SinewError *err) {
@@ -70,13 +88,16 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply,
     if (status != SINEW_ERR_BAD_PLAN) session->read = sequence;  // the number of a plan that is refused is not believed
     return status;
   }
-  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) status = sn_wire_check(reply, err);
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR && !sn_wire_coming(reply))
+    status = session->streaming && reply->error->code == SINEW__V1__ERROR__CODE__STATE ? begin_again(session, err)
+                                                                                       : sn_wire_check(reply, err);
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
       reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
     status = sn_wire_fail(err, SINEW_ERR_ENDED, "%s",
                           reply->stream->end == SINEW__V1__STREAM_REPLY__END__LEASE
                               ? "continuous mode has ended: no state came within its lease"
                               : "continuous mode has ended: the session was closed");
+  if (status == SINEW_ERR_ENDED) session->streaming = false;
   sn_free_reply(reply);
   return status;
 }

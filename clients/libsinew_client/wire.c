@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <zmq.h>
 
 #include "clients/base/api.h"
@@ -16,6 +17,13 @@
 #include "proto/default_endpoint.h"
 
 enum { PROTOCOL = 1 };
+
+// Pauses before a request is sent again: whose session is on its way, and whose connection has ended [s].
+#define COMING_TIME 0.005
+#define LOST_TIME 0.01
+
+// While the daemon is gone a connection is tried again so often [ms].
+enum { RECONNECT_MS = 20 };
 
 // A longer message ends the connection [bytes].
 static const int64_t LONGEST = 64 << 20;
@@ -59,8 +67,9 @@ static SinewStatus reconnect(SinewClient *client, SinewError *err) {
   if (client->socket) zmq_close(client->socket);
   client->socket = zmq_socket(client->context, ZMQ_DEALER);
   if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "socket: %s", zmq_strerror(errno));
-  const int linger = 0;
+  const int linger = 0, again = RECONNECT_MS;
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
+  zmq_setsockopt(client->socket, ZMQ_RECONNECT_IVL, &again, sizeof again);
   zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
   SinewStatus status = sn_handshake_prepare(&client->handshake, client->socket, err);
   if (status == SINEW_OK)
@@ -88,7 +97,8 @@ SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint6
   return api_ok(err);
 }
 
-SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
+// Receives a reply, or returns SINEW_ERR_TIMEOUT as soon as something has happened to the connection.
+static SinewStatus receive_once(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
   // Without a socket zmq_poll would look at file descriptor 0.
   if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "not connected to %s", client->endpoint);
@@ -110,6 +120,14 @@ SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply *
   return *reply ? SINEW_OK : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
 }
 
+SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
+  const double until = sn_clock_now() + wait;
+  for (;;) {
+    const SinewStatus status = receive_once(client, until - sn_clock_now(), reply, err);
+    if (status != SINEW_ERR_TIMEOUT || !(sn_clock_now() < until)) return status;
+  }
+}
+
 void sn_free_reply(Sinew__V1__Reply *reply) {
   if (reply) sinew__v1__reply__free_unpacked(reply, NULL);
 }
@@ -119,14 +137,16 @@ SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err) {
   return sn_wire_fail(err, SINEW_ERR_REFUSED, "%s", reply->error->text);
 }
 
-// Waits for the reply with this id; replies to older requests are dropped.
-static SinewStatus await_reply(SinewClient *client, uint64_t id, Sinew__V1__Reply **reply, SinewError *err) {
-  const double until = sn_clock_now() + client->timeout;
+// Waits for the reply with this id, until then at most, and no longer than the connection lasts; replies to older
+// requests are dropped.
+static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, Sinew__V1__Reply **reply,
+                               SinewError *err) {
   for (;;) {
     const double left = until - sn_clock_now();
     if (left <= 0)
       return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
-    const SinewStatus status = sn_wire_receive(client, left, reply, err);
+    const SinewStatus status = receive_once(client, left, reply, err);
+    if (status == SINEW_ERR_TIMEOUT && client->handshake.lost) return status;
     if (status == SINEW_ERR_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
     // Id 0 answers a request that the daemon could not read: ours, since we wait for nothing else.
@@ -145,14 +165,45 @@ static bool answers(const Sinew__V1__Request *request, const Sinew__V1__Reply *r
   return asked && got && strcmp(asked->name, got->name) == 0;
 }
 
+bool sn_wire_coming(const Sinew__V1__Reply *reply) {
+  return reply->body_case == SINEW__V1__REPLY__BODY_ERROR && reply->error->code == SINEW__V1__ERROR__CODE__RESTORING;
+}
+
+static void pause_for(double seconds) {
+  const struct timespec time = {0, (long)(seconds * 1e9)};
+  nanosleep(&time, NULL);
+}
+
+// Sends a request and waits for its reply; once more where the session is on its way, or where the connection ends
+// meanwhile: a daemon that was started again does not know of the first one.
+static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+                            SinewError *err) {
+  const double until = sn_clock_now() + client->timeout;
+  for (;;) {
+    uint64_t id = 0;
+    client->handshake.lost = false;
+    SinewStatus status = sn_wire_send(client, request, &id, err);
+    if (status == SINEW_OK) status = await_reply(client, id, until, reply, err);
+    const bool coming = status == SINEW_OK && sn_wire_coming(*reply);
+    const bool lost = status == SINEW_ERR_TIMEOUT && client->handshake.lost;
+    if (!coming && !lost) return status;
+    if (sn_clock_now() + LOST_TIME > until)
+      return coming ? status
+                    : sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s; the connection has ended",
+                                   client->endpoint, client->timeout);
+    sn_free_reply(*reply);
+    *reply = NULL;
+    pause_for(coming ? COMING_TIME : LOST_TIME);
+    if (lost && (status = reconnect(client, err)) != SINEW_OK) return status;
+  }
+}
+
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
     if ((attempt > 0 || client->handshake.refused) && (status = reconnect(client, err)) != SINEW_OK) return status;
-    uint64_t id = 0;
-    status = sn_wire_send(client, request, &id, err);
-    if (status == SINEW_OK) status = await_reply(client, id, reply, err);
+    status = exchange(client, request, reply, err);
   }
   if (status != SINEW_OK) return status;
   status = sn_wire_check(*reply, err);

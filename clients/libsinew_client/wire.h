@@ -29,6 +29,9 @@ SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format
 // Turns an error reply into SINEW_ERR_REFUSED with its text; SINEW_OK for any other reply.
 SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err);
 
+// Returns whether a reply says that the session is on its way, and to ask again.
+bool sn_wire_coming(const Sinew__V1__Reply *reply);
+
 // Subscribes to telemetry at an endpoint (HelloReply.telemetry).
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err);
 // Waits at most `wait` seconds for the newest message (SINEW_ERR_TIMEOUT: none came), which the caller frees. A message

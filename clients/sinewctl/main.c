@@ -19,7 +19,7 @@ enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL, KEY_SERVER, KEY_
 enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 
 typedef struct Options {
-  const char *endpoint, *server_key, *key;
+  const char *endpoint, *server_key, *key, *name;
   double timeout, deadline;
   uint64_t seed;
   bool json, states, gradient, has_seed;
@@ -160,6 +160,7 @@ static bool do_open(Call *call) {
   Sinew__V1__OpenRequest *r = body(call, "open");
   r->task = copy_text(call->opt->word[1]);
   r->seed = call->opt->seed;
+  if (call->opt->name) r->name = copy_text(call->opt->name);
   return assign(call, 2, &r->planner, &r->session, NULL);
 }
 
@@ -309,7 +310,7 @@ static const Command COMMANDS[] = {
     {"unload", "NAME", "forget a model that no session uses", 2, 2, do_unload},
     {"tasks", "", "tasks of the repository", 1, 1, do_tasks},
     {"task", "NAME", "model, initial state, cost terms and settings of a task", 2, 2, do_task},
-    {"open", "TASK [name=value...]", "open a session; see --seed", 2, 64, do_open},
+    {"open", "TASK [name=value...]", "open a session; see --seed, --name", 2, 64, do_open},
     {"plan", "SESSION [FILE]",
      "plan from a state in JSON (a PlanRequest, or its state alone); - or none: standard input", 2, 3, do_plan},
     {"evaluate", "SESSION [FILE]", "cost of given controls (an EvaluateRequest in JSON)", 2, 3, do_evaluate},
@@ -337,6 +338,7 @@ static const struct argp_option OPTIONS[] = {
     {"json", 'j', NULL, 0, "print the reply as one line of JSON", 0},
     {"timeout", 't', "SECONDS", 0, "wait for a reply (default 60)", 0},
     {"seed", 's', "N", 0, "seed of open and reset", 0},
+    {"name", 'n', "NAME", 0, "of the session that is opened: it outlasts the daemon, and is found again by it", 0},
     {"deadline", 'd', "SECONDS", 0, "the daemon's time for a plan (default 0.1)", 0},
     {"version", KEY_VERSION, "N", 0, "version of the configuration (default: in force)", 0},
     {"seconds", KEY_SECONDS, "S", 0, "watch for so long (default: until the session ends); trace: wait so long", 0},
@@ -406,6 +408,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     case 's':
       o->has_seed = whole_number(arg, &o->seed);
       if (!o->has_seed) argp_error(state, "'%s' is not a whole number", arg);
+      return 0;
+    case 'n':
+      o->name = arg;
       return 0;
     case ARGP_KEY_ARG:
       if (o->nword == (int)(sizeof o->word / sizeof *o->word)) argp_error(state, "too many words");

@@ -70,6 +70,7 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
   session->evaluations = NULL;
   sn_serve_snapshots(s, session);
   sn_record_close(s, session);
+  if (stops) sn_serve_keep_warm(s, session, true);
   if (session->on_device)
     sn_session_free(session, s->models);
   else

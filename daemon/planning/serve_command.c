@@ -112,11 +112,34 @@ static SnCode get_config(SnScratch *scratch, const SnSession *session, uint64_t 
   return SN_OK;
 }
 
+// Whether a request changes what is kept of a session.
+static bool changes(const Sinew__V1__Request *r) {
+  return r->body_case == SINEW__V1__REQUEST__BODY_SET_CONFIG || r->body_case == SINEW__V1__REQUEST__BODY_REVERT ||
+         r->body_case == SINEW__V1__REQUEST__BODY_RESET;
+}
+
+// Tells who asks for a session by its name what it is.
+static SnCode resume(SnScratch *scratch, const SnSession *session, Sinew__V1__OpenReply *out, SnError *err) {
+  out->session = session->id;
+  out->initial = sn_pack_state(scratch, sn_planner_model(session->planner), sn_planner_initial(session->planner));
+  out->resumed = true;
+  out->restarts = session->kept->restarts;
+  return get_config(scratch, session, 0, false, &out->config, err);
+}
+
 // Records what a command has changed, as its reply says it.
 static void record(SnScheduler *s, SnSession *session, const Sinew__V1__Reply *reply) {
   if (reply->body_case == SINEW__V1__REPLY__BODY_RESET) sn_record_reset(s, session, reply->reset);
   if (reply->body_case == SINEW__V1__REPLY__BODY_SET_CONFIG) sn_record_config(s, session, reply->set_config);
   if (reply->body_case == SINEW__V1__REPLY__BODY_REVERT) sn_record_config(s, session, reply->revert);
+}
+
+static void answer(SnScheduler *s, SnSession *session, const SnJob *job, Sinew__V1__Reply *reply) {
+  if (session->kept && changes(job->request))
+    sn_serve_keep(session, &job->route, reply);
+  else
+    sn_outbox_reply(s->outbox, &job->route, reply);
+  record(s, session, reply);
 }
 
 // Keeps a request for a snapshot until the plan in progress has ended. False: there is nothing to wait for.
@@ -151,6 +174,7 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
   SnCode code = SN_OK;
   Sinew__V1__ResetReply initial = SINEW__V1__RESET_REPLY__INIT;
   Sinew__V1__Snapshot snapshot = SINEW__V1__SNAPSHOT__INIT;
+  Sinew__V1__OpenReply opened = SINEW__V1__OPEN_REPLY__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   if (wait_for_plan(s, session, job)) return;
   switch (job->request->body_case) {
@@ -180,6 +204,11 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
       reply.body_case = SINEW__V1__REPLY__BODY_GET_CONFIG;
       code = get_config(&scratch, session, job->request->get_config->version, true, &reply.get_config, &err);
       break;
+    case SINEW__V1__REQUEST__BODY_OPEN:  // of a session that is there, by its name
+      reply.body_case = SINEW__V1__REPLY__BODY_OPEN;
+      reply.open = &opened;
+      code = resume(&scratch, session, &opened, &err);
+      break;
     case SINEW__V1__REQUEST__BODY_SNAPSHOT:
       reply.body_case = SINEW__V1__REPLY__BODY_SNAPSHOT;
       reply.snapshot = &snapshot;
@@ -189,12 +218,10 @@ void sn_serve_command(SnScheduler *s, SnJob *job) {
       code = sn_fail(&err, SN_ERR_STATE, "a request that the planner does not serve");
   }
   if (scratch.failed) code = sn_fail(&err, SN_ERR_MEMORY, "out of memory");
-  if (code == SN_OK) {
-    sn_outbox_reply(s->outbox, &job->route, &reply);
-    record(s, session, &reply);
-  } else {
+  if (code == SN_OK)
+    answer(s, session, job, &reply);
+  else
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
-  }
   sn_scratch_free(&scratch);
   sn_job_free(job);
 }

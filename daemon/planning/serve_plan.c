@@ -180,6 +180,7 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->gates = sn_pack_gates(scratch, plan, &out->n_gates);
   out->stuck = plan->stuck;
   out->unimproved = (uint32_t)plan->unimproved;
+  if (session->kept) out->restarts = session->kept->restarts;
   out->overflow = (plan->warn & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL)) != 0;
 }
 
@@ -255,6 +256,7 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   if (plan.iterations == 0 || plan.device_lost) session->audience.out_of_order = true;
   sn_job_free(job);
   sn_serve_snapshots(s, session);
+  sn_serve_keep_warm(s, session, false);
 }
 
 void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {

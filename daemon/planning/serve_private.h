@@ -46,6 +46,13 @@ void sn_serve_command(SnScheduler *scheduler, SnJob *job);
 // Answers requests for a snapshot that came while a plan was in progress.
 void sn_serve_snapshots(SnScheduler *scheduler, SnSession *session);
 
+// ---- sessions that outlast the daemon (serve_keep.c) ----
+
+// Keeps what a change of a session that has a name has made of it. The reply leaves when that is done.
+void sn_serve_keep(SnSession *session, const SnRoute *route, Sinew__V1__Reply *reply);
+// Keeps where a session stands, if it has a name, between two plans: now and then, or since it is the `last` time.
+void sn_serve_keep_warm(const SnScheduler *scheduler, SnSession *session, bool last);
+
 // ---- records (serve_record.c) ----
 //
 // For whoever subscribes to the session; where nobody does they return at once.

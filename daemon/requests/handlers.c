@@ -62,6 +62,12 @@ void sn_answer(SnDaemon *d, SnJob *job, Sinew__V1__Reply *reply) {
   sn_job_free(job);
 }
 
+void sn_answer_coming(SnDaemon *d, SnJob *job, const char *what) {
+  sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__RESTORING, "the session %s: ask again in a moment",
+                  what);
+  sn_job_free(job);
+}
+
 // Answers what a peer may not ask for, or not so often. The log has a line a minute of each peer.
 static void deny(SnDaemon *d, const SnRoute *route, Sinew__V1__Error__Code code, const char *why) {
   SnPeer *peer = route->peer;

@@ -36,4 +36,7 @@ SnCode sn_handle_command(SnDaemon *daemon, SnJob *job, SnError *err);
 // Sends a reply and frees the job.
 void sn_answer(SnDaemon *daemon, SnJob *job, Sinew__V1__Reply *reply);
 
+// Tells that a session "is being" opened or restored, and to ask again; frees the job.
+void sn_answer_coming(SnDaemon *daemon, SnJob *job, const char *what);
+
 #endif

@@ -123,6 +123,8 @@ static void pack_session(SnSession *session, SnDeviceView *device, bool known, S
   out->unimproved = (uint32_t)view.unimproved;
   out->stuck = view.stuck;
   out->served = view.served;
+  if (known && session->kept) out->name = session->kept->name;
+  if (session->kept) out->restarts = session->kept->restarts;
 }
 
 // Where the sessions of the whole daemon plan.
@@ -171,6 +173,12 @@ SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {
   uint64_t id = job->request->statistics->session;
   SnSession *only = id ? sn_sessions_find(&d->sessions, id) : NULL;
   if (only && !sn_may_use(job->route.peer, only)) only = NULL;
+  const SnPeer *owner;
+  if (id && !only && sn_keeper_restoring(&d->keeper, id, &owner) &&
+      (owner == job->route.peer || job->route.peer->trusted)) {
+    sn_answer_coming(d, job, "is being restored");
+    return SN_OK;
+  }
   if (id && !only) return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu", (unsigned long long)id);
   SnScratch scratch = {0};
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;

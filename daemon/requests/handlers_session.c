@@ -1,6 +1,7 @@
 // Requests to a session: what depends on its model is checked here, so that a bad state never reaches the planner
 // thread.
 #include <math.h>
+#include <string.h>
 
 #include "daemon/requests/handlers_private.h"
 #include "daemon/requests/loader_private.h"
@@ -10,10 +11,22 @@
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0
 
-// The session of a request, whose lease it renews. NULL and err when there is none. One of another key is none: whoever
+// Tells who asks for a session that is on its way that he shall ask again. False: it is not on its way, or not his.
+static bool is_coming(SnDaemon *d, SnJob *job, uint64_t id) {
+  const SnPeer *owner;
+  if (!sn_keeper_restoring(&d->keeper, id, &owner)) return false;
+  if (owner != job->route.peer && job->route.peer->role != SN_ROLE_ADMIN) return false;
+  sn_answer_coming(d, job, "is being restored");
+  return true;
+}
+
+// The session of a request, whose lease it renews. NULL when there is none, with err, or, if the job has been answered,
+// without. One of another key is none: whoever
 // guesses ids is not told which are right.
 static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
+  if (!session && is_coming(d, job, id)) return NULL;
+  if (!session) session = sn_sessions_find(&d->sessions, id);  // it has come meanwhile
   if (session && !sn_may_use(job->route.peer, session)) session = NULL;
   const double now = sn_clock_now();
   if (session) {
@@ -69,14 +82,52 @@ static SnCode check_applied(const SnSession *session, const Sinew__V1__Controls 
   return check_size("applied.ctrl", applied->n_ctrl, applied->n_time * (size_t)session->nu, false, err);
 }
 
-SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
+// Hands a job to the planner thread.
+static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
+  if (sn_scheduler_command(&d->scheduler, job)) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting for the planner already; try again later",
+                 d->config.queue);
+}
+
+static SnCode open_new(SnDaemon *d, SnJob *job, SnError *err) {
   const SnCode code = sn_sessions_reserve(&d->sessions, &job->route, d->config.client_sessions, err);
+  if (code != SN_OK) {
+    sn_keeper_close(job->kept);
+    sn_keeper_release(job->kept);
+  }
   if (code != SN_OK || sn_loader_push(d, job)) return code;
-  sn_sessions_unreserve(&d->sessions, &job->route);
+  sn_loader_unreserve(d, job);
   return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting to be loaded already; try again later", d->config.queue);
 }
 
+// A session that is there goes on with whoever asks for it by its name.
+static SnCode resume(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
+  const Sinew__V1__OpenRequest *in = job->request->open;
+  job->session = find_own(d, job, id, err);
+  if (!job->session) return err->code;
+  if (!strcmp(job->session->task->name, in->task)) return command(d, job, err);
+  return sn_fail(err, SN_ERR_STATE, "the session '%s' has the task '%s'; it is not opened on '%s'", in->name,
+                 job->session->task->name, in->task);
+}
+
+SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
+  const Sinew__V1__OpenRequest *in = job->request->open;
+  if (!*in->name) return open_new(d, job, err);
+  if (!d->keeper.running)
+    return sn_fail(err, SN_ERR_STATE, "name: this daemon keeps no sessions; its setting `state` names no folder");
+  SnKeptState state;
+  uint64_t id;
+  if (!sn_keeper_find(&d->keeper, in->name, job->route.peer, &state, &id)) {
+    job->kept = sn_keeper_add(&d->keeper, in->name, job->route.peer);
+    return job->kept ? open_new(d, job, err) : sn_fail(err, SN_ERR_MEMORY, "out of memory");
+  }
+  if (state == SN_KEPT_OPEN) return resume(d, job, id, err);
+  sn_answer_coming(d, job, state == SN_KEPT_OPENING ? "is being opened" : "is being restored");
+  return SN_OK;
+}
+
 static void close_session(SnDaemon *d, SnSession *session) {
+  sn_keeper_close(session->kept);
   sn_sessions_remove(&d->sessions, session);
   sn_scheduler_close(&d->scheduler, session);
 }
@@ -120,13 +171,6 @@ SnCode sn_handle_state(SnDaemon *d, SnJob *job, SnError *err) {
   job->session = session;
   sn_scheduler_state(&d->scheduler, job);
   return SN_OK;
-}
-
-// Hands a job to the planner thread.
-static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
-  if (sn_scheduler_command(&d->scheduler, job)) return SN_OK;
-  return sn_fail(err, SN_ERR_LIMIT, "%d requests are waiting for the planner already; try again later",
-                 d->config.queue);
 }
 
 SnCode sn_handle_evaluate(SnDaemon *d, SnJob *job, SnError *err) {

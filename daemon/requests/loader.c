@@ -16,13 +16,23 @@ static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
   sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
 }
 
+void sn_loader_unreserve(SnDaemon *d, const SnJob *job) {
+  sn_sessions_unreserve(&d->sessions, &job->route);
+  if (!job->restores) sn_keeper_close(job->kept);  // its files stay, where it has some
+  sn_keeper_release(job->kept);
+}
+
 // Answers a job that has failed. Errors of models and sessions are logged.
 static void fail(SnDaemon *d, const SnJob *job, const SnError *err) {
   const Sinew__V1__Request *r = job->request;
+  if (job->restores) {
+    sn_restore_failed(d, job, err);
+    return;
+  }
   const SnLogIds ids = {.request = job->route.id};
   if (r->body_case == SINEW__V1__REQUEST__BODY_OPEN) {
     sn_log_about(&d->log, SN_LOG_WARNING, ids, "open-failed: task %s: %s", r->open->task, err->text);
-    sn_sessions_unreserve(&d->sessions, &job->route);
+    sn_loader_unreserve(d, job);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_LOAD_MODEL) {
     sn_log_about(&d->log, SN_LOG_WARNING, ids, "load-failed: model %s: %s", r->load_model->model, err->text);
   } else if (r->body_case == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL) {
@@ -152,9 +162,10 @@ static void unload_model(SnDaemon *d, const SnJob *job) {
 
 // Nine digits by chance: a client of an earlier daemon must not steer a session of this one, and people read ids out
 // loud.
-static uint64_t random_id(SnSessions *sessions) {
+static uint64_t random_id(SnDaemon *d) {
   uint32_t id = 0;
-  while (id < 100000000 || sn_sessions_find(sessions, id))
+  const SnPeer *owner;
+  while (id < 100000000 || sn_sessions_find(&d->sessions, id) || sn_keeper_restoring(&d->keeper, id, &owner))
     id = getrandom(&id, sizeof id, 0) == (ssize_t)sizeof id ? id % 1000000000 : 0;
   return id;
 }
@@ -186,12 +197,15 @@ static SnCode make_checksum(SnSession *session, SnError *err) {
 }
 
 // What belongs to the session alone, and where a snapshot goes on.
-static SnCode settle_session(const SnDaemon *d, SnSession *session, const Sinew__V1__OpenRequest *in, SnError *err) {
+static SnCode settle_session(const SnDaemon *d, SnSession *session, const Sinew__V1__OpenRequest *in,
+                             const Sinew__V1__KeptSession *kept, SnError *err) {
   const Sinew__V1__Snapshot *from = in ? in->snapshot : NULL;
   SnCode code = in ? make_checksum(session, err) : SN_OK;
   if (code == SN_OK && from)
     code = sn_read_session_settings(from->session, session->planner, d->config.lease_seconds, &session->settings, err);
   if (code == SN_OK && from) code = sn_restore_snapshot(from, session->checksum, session->planner, err);
+  if (code == SN_OK && kept) code = sn_check_terms(session->planner, kept->terms, kept->n_terms, err);
+  if (code == SN_OK && kept) code = sn_apply_terms(session->planner, kept->terms, kept->n_terms, err);
   return code == SN_OK && in
              ? sn_read_session_settings(in->session, session->planner, d->config.lease_seconds, &session->settings, err)
              : code;
@@ -208,25 +222,24 @@ static SnLoadedModel *acquire_model(SnDaemon *d, const SnTask *task, SnJob *job,
   return model;
 }
 
-// A session for a job that opens one, or describes a task: then `in` is NULL. NULL and err on failure, or *kept, and
-// the job is somebody else's.
-static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenRequest *in, bool *kept, SnError *err) {
+SnSession *sn_loader_create(SnDaemon *d, SnJob *job, const Sinew__V1__OpenRequest *in,
+                            const Sinew__V1__KeptSession *kept, bool *parked, SnError *err) {
   const char *task = in ? in->task : job->request->describe_task->task;
   SnSession *session = calloc(1, sizeof *session);
-  *kept = false;
+  *parked = false;
   if (!session) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");
     return NULL;
   }
   sn_metrics_init(&session->metrics);
-  session->id = random_id(&d->sessions);
+  session->id = kept ? kept->session : random_id(d);
   session->settings = sn_default_session_settings();
   session->settings.lease = fmin(session->settings.lease, d->config.lease_seconds);
   session->last_evaluation = &session->evaluations;
   session->turn_due = INFINITY;
   session->task = load_task(d, task, err);
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
-    session->loaded = acquire_model(d, session->task, job, kept, err);
+    session->loaded = acquire_model(d, session->task, job, parked, err);
   if (session->loaded) {
     SnPlannerDef def = planner_def(d, session, !in ? 0 : in->snapshot ? in->snapshot->seed : in->seed);
     if (!in) {
@@ -240,7 +253,7 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
     if (read_settings(d, in, &def.settings, err) == SN_OK) session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
   }
-  if (!session->planner || settle_session(d, session, in, err) != SN_OK) {
+  if (!session->planner || settle_session(d, session, in, kept, err) != SN_OK) {
     sn_session_free(session, &d->models);
     return NULL;
   }
@@ -253,9 +266,10 @@ static SnSession *create_session(SnDaemon *d, SnJob *job, const Sinew__V1__OpenR
     sn_session_free(session, &d->models);
     return NULL;
   }
+  session->history.newest = session->history.before = kept ? kept->config_version - 1 : 0;
   sn_history_add(&session->history, first, session->planner);
   atomic_store(&session->lease, session->settings.lease);
-  atomic_store(&session->config_version, 1);
+  atomic_store(&session->config_version, first->number);
   return session;
 }
 
@@ -263,7 +277,7 @@ static bool describe_task(SnDaemon *d, SnJob *job) {
   bool kept;
   SnError err = {0};
   SnScratch scratch = {0};
-  SnSession *session = create_session(d, job, NULL, &kept, &err);
+  SnSession *session = sn_loader_create(d, job, NULL, NULL, &kept, &err);
   if (kept) return false;
   if (!session) {
     fail(d, job, &err);
@@ -279,11 +293,29 @@ static bool describe_task(SnDaemon *d, SnJob *job) {
   return true;
 }
 
+void sn_loader_admit(SnDaemon *d, SnJob *job, SnSession *session, SnReply *reply) {
+  SnKept *kept = session->kept = job->kept;
+  const SnKeptBytes bytes = kept ? sn_pack_kept_session(session) : (SnKeptBytes){0};
+  // The session is known to the event loop before its client can send the next request; from then on others own it.
+  session->heard = sn_clock_now();
+  session->owner = job->route.peer;
+  session->client = job->route.link;
+  atomic_store(&session->holds, 1);
+  sn_scheduler_add(&d->scheduler, session);
+  sn_sessions_add(&d->sessions, session);
+  if (kept) sn_keeper_opened(kept, session->id);
+  if (kept)
+    sn_keeper_post(kept, SN_KEPT_SETTINGS, bytes, reply);
+  else
+    sn_outbox_send(&d->outbox, reply);
+  sn_scheduler_release(&d->scheduler, session);
+}
+
 static bool open_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__OpenRequest *in = job->request->open;
   bool kept;
   SnError err = {0};
-  SnSession *session = create_session(d, job, in, &kept, &err);
+  SnSession *session = sn_loader_create(d, job, in, NULL, &kept, &err);
   if (kept) return false;
   if (!session) {
     fail(d, job, &err);
@@ -301,16 +333,9 @@ static bool open_session(SnDaemon *d, SnJob *job) {
                "opened: task %s, model %s, seed %llu, %.1f MB%s", in->task, session->loaded->name,
                (unsigned long long)session->seed, sn_planner_bytes(session->planner) / (1 << 20),
                in->snapshot ? ", from a snapshot" : "");
-
-  // The session is known to the event loop before its client can send the next request; from then on others own it.
   SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
   sn_scratch_free(&scratch);
-  session->heard = sn_clock_now();
-  session->owner = job->route.peer;
-  session->client = job->route.link;
-  sn_scheduler_add(&d->scheduler, session);
-  sn_sessions_add(&d->sessions, session);
-  sn_outbox_send(&d->outbox, packed);
+  sn_loader_admit(d, job, session, packed);
   return true;
 }
 
@@ -366,7 +391,7 @@ static bool carry_out(SnDaemon *d, SnJob *job) {
     case SINEW__V1__REQUEST__BODY_DESCRIBE_TASK:
       return describe_task(d, job);
     case SINEW__V1__REQUEST__BODY_OPEN:
-      return open_session(d, job);
+      return job->restores ? sn_restore_session(d, job) : open_session(d, job);
     case SINEW__V1__REQUEST__BODY_RESET:
       return !reset_session(d, job);
     default:
@@ -376,9 +401,10 @@ static bool carry_out(SnDaemon *d, SnJob *job) {
 }
 
 static void refuse(SnDaemon *d, SnJob *job) {
-  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, &job->route);
+  if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_loader_unreserve(d, job);
   if (job->session) sn_scheduler_release(&d->scheduler, job->session);
-  sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
+  if (!job->restores)
+    sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops");
   sn_job_free(job);
 }
 
@@ -478,7 +504,7 @@ SnCode sn_loader_start(SnDaemon *d, SnError *err) {
   pthread_mutex_init(&l->mutex, NULL);
   d->models.resume = resume;
   d->models.context = d;
-  if (!sn_queue_init(&l->jobs, d->config.queue + SN_LOADER_THREADS))
+  if (!sn_queue_init(&l->jobs, d->config.queue + SN_LOADER_THREADS + d->config.sessions))
     return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   for (l->threads = 0; l->threads < d->config.loaders; l->threads++)
     if (!start_thread(d, l->threads))

@@ -8,4 +8,20 @@
 // the sessions.
 bool sn_loader_push(SnDaemon *daemon, SnJob *job);
 
+// Makes a session for a job that opens one, or describes a task: then `in` is NULL. `kept` is what was kept of it,
+// NULL: it is new. Returns NULL and err on failure, or *parked, and the job is somebody else's.
+SnSession *sn_loader_create(SnDaemon *daemon, SnJob *job, const Sinew__V1__OpenRequest *in,
+                            const Sinew__V1__KeptSession *kept, bool *parked, SnError *err);
+// Lets everybody know a session that was opened for a job. Sends the reply (NULL: none), at once or when it is kept.
+void sn_loader_admit(SnDaemon *daemon, SnJob *job, SnSession *session, SnReply *reply);
+
+// ---- sessions of the last daemon (restore.c) ----
+
+// Opens one again. Returns true when the job is done, false when it has been handed on.
+bool sn_restore_session(SnDaemon *daemon, SnJob *job);
+// Logs that one cannot be opened again, and moves its files aside.
+void sn_restore_failed(SnDaemon *daemon, const SnJob *job, const SnError *err);
+// Gives back what a job had reserved that opens a session.
+void sn_loader_unreserve(SnDaemon *daemon, const SnJob *job);
+
 #endif

@@ -54,6 +54,7 @@ typedef struct SnDaemon {
   SnRecords records;
   SnModels models;
   SnSessions sessions;
+  SnKeeper keeper;  // keeps those that outlast the daemon
   SnScheduler scheduler;
   SnLoader loader;
   SnMetrics metrics;
@@ -77,6 +78,9 @@ typedef struct SnDaemon {
 
 // Starts the loader threads, as many as the configuration says.
 SnCode sn_loader_start(SnDaemon *daemon, SnError *err);
+
+// Lets the loader threads open again the sessions that the last daemon kept. To be called before requests are read.
+void sn_restore_sessions(SnDaemon *daemon);
 
 // Returns how many jobs wait for a loader thread, a model, or others of their client. Any thread may call it.
 int sn_loader_waiting(SnLoader *loader);

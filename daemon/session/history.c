@@ -61,7 +61,10 @@ const SnVersion *sn_history_find(const SnHistory *h, uint64_t number) {
   return v && v->number == number ? v : NULL;
 }
 
-uint64_t sn_history_oldest(const SnHistory *h) { return h->newest > SN_HISTORY ? h->newest - SN_HISTORY + 1 : 1; }
+uint64_t sn_history_oldest(const SnHistory *h) {
+  const uint64_t dropped = h->newest > SN_HISTORY ? h->newest - SN_HISTORY : 0;
+  return (dropped > h->before ? dropped : h->before) + 1;
+}
 
 void sn_history_free(SnHistory *h) {
   for (int i = 0; i < SN_HISTORY; i++) sn_version_free(h->version[i]);

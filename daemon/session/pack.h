@@ -77,6 +77,12 @@ SnCode sn_check_snapshot(const Sinew__V1__Snapshot *in, const char *task, SnErro
 // the snapshot's seed and settings. Weights and targets are put in force, too. err names what does not fit.
 SnCode sn_restore_snapshot(const Sinew__V1__Snapshot *in, const char *checksum, SnPlanner *planner, SnError *err);
 
+// Packs what a session that has a name is and how it is set, as it is kept. Returns NULL bytes when out of memory.
+// Whoever has the planner calls this, and the next.
+SnKeptBytes sn_pack_kept_session(const SnSession *session);
+// Packs where it stands; NULL bytes also while a plan is in progress.
+SnKeptBytes sn_pack_kept_warm_start(const SnSession *session);
+
 // Splits the names of a choice of the planner's table, "a|b|c", into a list; *count gets their number.
 char **sn_pack_choices(SnScratch *scratch, const char *choices, size_t *count);
 

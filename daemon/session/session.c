@@ -25,6 +25,7 @@ void sn_session_free(SnSession *session, SnModels *models) {
     sn_job_free(job);
   }
   sn_history_free(&session->history);
+  sn_keeper_release(session->kept);
   free(session);
 }
 

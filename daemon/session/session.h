@@ -8,6 +8,7 @@
 
 #include "daemon/base/mailbox.h"
 #include "daemon/base/metrics.h"
+#include "daemon/keep/keep.h"
 #include "daemon/models/models.h"
 #include "daemon/monitor/counters.h"
 #include "daemon/monitor/trace.h"
@@ -26,6 +27,8 @@ typedef struct SnJob {
   double taken;                 // when the planner thread took it out of the mailbox
   Sinew__V1__Request *request;  // validated; the job owns it
   SnPlanner *planner;           // for a reset with a new seed: made by the loader; else NULL
+  SnKept *kept;                 // name of the session that is opened, until it is open; NULL: it has none
+  bool restores;                // nobody has asked: that session is one of the last daemon's
   struct SnJob *next;
 } SnJob;
 
@@ -77,6 +80,7 @@ typedef struct SnVersion {
 typedef struct SnHistory {
   SnVersion *version[SN_HISTORY];  // a ring: number n is at n % SN_HISTORY
   uint64_t newest;                 // 0: none yet
+  uint64_t before;                 // versions of an earlier daemon, which are not kept
 } SnHistory;
 
 // Copies the configuration in force at the planner into a version that is not in the history yet. Returns NULL when it
@@ -131,6 +135,7 @@ struct SnSession {
   uint64_t id;
   int place;      // number of its place among the open sessions, which it shares with none of them
   SnPeer *owner;  // who opened it
+  SnKept *kept;   // it has a name, and outlasts the daemon; else NULL
   SnTask *task;
   SnLoadedModel *loaded;
   char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits

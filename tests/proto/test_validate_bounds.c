@@ -33,6 +33,7 @@ static const Bounds bounds[] = {
     {"DescribeTaskRequest", "task", 1, 200, 0},
     {"OpenRequest", "task", 1, 200, 0},
     {"OpenRequest", "seed", 0, ANY, 0},
+    {"OpenRequest", "name", 0, 200, 0},
     {"PlannerSettings", "planner", 1, 32, 0},
     {"PlannerSettings", "horizon", 1, 100000, 0},
     {"PlannerSettings", "candidates", 1, 1000000, 0},
@@ -162,6 +163,18 @@ static const Bounds bounds[] = {
     {"AdamMemory", "power1", 0, 1, 0},
     {"AdamMemory", "power2", 0, 1, 0},
     {"AdamMemory", "grid", 0, 63, 0},
+    {"KeptSession", "version", 0, 1000000, 0},
+    {"KeptSession", "session", 1, ANY, 0},
+    {"KeptSession", "name", 1, 200, 0},
+    {"KeptSession", "owner", 1, 64, 0},
+    {"KeptSession", "restarts", 0, 1e15, 0},
+    {"KeptSession", "epoch", 0, 1e15, 0},
+    {"KeptSession", "task", 1, 200, 0},
+    {"KeptSession", "seed", 0, ANY, 0},
+    {"KeptSession", "config_version", 1, 1e15, 0},
+    {"KeptSession", "terms", 0, 0, 512},
+    {"KeptWarmStart", "session", 1, ANY, 0},
+    {"KeptWarmStart", "epoch", 0, 1e15, 0},
 };
 
 enum { ROWS = (int)(sizeof bounds / sizeof *bounds) };
@@ -323,6 +336,8 @@ static void check_message(const ProtobufCMessageDescriptor *d) {
 static void test_bounds_by_value(void **state) {
   (void)state;
   check_message(&sinew__v1__request__descriptor);
+  check_message(&sinew__v1__kept_session__descriptor);
+  check_message(&sinew__v1__kept_warm_start__descriptor);
   for (int i = 0; i < ROWS; i++)
     if (visits[i] == 0) fail_msg("%s.%s is no field of a request", bounds[i].message, bounds[i].field);
 }

@@ -42,7 +42,7 @@ from sinew.client.session import (
     task_of,
 )
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, Call, Wire
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
 from sinew.state import State, StateLike
 
@@ -62,6 +62,10 @@ class _Mailbox(Mailbox):
     def put(self, reply: Any) -> None:
         super().put(reply)
         self.arrived.set()
+
+
+class _ConnectionLostError(Exception):
+    """The connection has ended that a request was sent over."""
 
 
 class AsyncClient:
@@ -250,16 +254,21 @@ class AsyncClient:
         time_to_live: float | None = None,
         fallback: Fallback = "zero",
         snapshot: Snapshot | None = None,
+        name: str | None = None,
     ) -> AsyncSession:
         """Open a session on a task, as `sinew.Client.open`."""
         wanted = session_settings(latency, lease, time_to_live)
-        opened = await self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot))
-        self._sessions.add(opened.session)
+        opened = await self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot, name))
+        if name is None:
+            self._sessions.add(opened.session)
         try:
-            return AsyncSession(self, opened, await self.describe_task(task), fallback, owned=True)
+            session = AsyncSession(self, opened, await self.describe_task(task), fallback, owned=True)
         except BaseException:
-            await self._abandon(opened.session)
+            if name is None:
+                await self._abandon(opened.session)
             raise
+        session.name = name
+        return session
 
     async def attach(self, session: int, fallback: Fallback = "zero") -> AsyncSession:
         """Return a session that another client has opened, as `sinew.Client.attach`."""
@@ -276,6 +285,7 @@ class AsyncClient:
         self._disconnect()
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT)
         self._socket.setsockopt(zmq.MAXMSGSIZE, LONGEST)
         self._wire.handshakes.watch(self._socket)
         try:
@@ -299,11 +309,16 @@ class AsyncClient:
             self._socket.close(LINGER)
 
     async def _watch(self, monitor: Any) -> None:
-        """Tell those who wait when the daemon does not let this client in."""
+        """Tell those who wait when the daemon does not let this client in, and when the connection has ended."""
         while self._refused is None:
             frames = await monitor.recv_multipart()
             try:
                 self._wire.handshakes.take(frames)
+                if self._wire.handshakes.lost:
+                    self._wire.handshakes.lost = False
+                    for future in self._waiting.values():
+                        if not future.done():
+                            future.set_exception(_ConnectionLostError())
             except RefusedError as error:
                 self._refused = error
                 for future in self._waiting.values():
@@ -336,20 +351,37 @@ class AsyncClient:
                 raise StateError("the client is closed, or was not connected")
             if (attempt or self._refused) and not self._waiting:
                 self._connect()
+            try:
+                async with asyncio.timeout(wait):
+                    reply = await self._exchange(call, channel)
+            except TimeoutError:
+                continue
+            if reply is not None:
+                return self._wire.result(call, reply)
+        if self._refused is not None:
+            raise self._refused
+        raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s")
+
+    async def _exchange(self, call: Call[T], channel: int) -> Any:
+        """Send a request and return its reply, None where it cannot be sent.
+
+        It is sent again where its session is on its way, and where the connection ends meanwhile.
+        """
+        while True:
             id, data = self._wire.encode(call.request, channel)
             answer = asyncio.get_running_loop().create_future()
             self._waiting[id] = answer
             try:
-                if await self._pass_on(data):
-                    async with asyncio.timeout(wait):
-                        return self._wire.result(call, await answer)
-            except TimeoutError:
-                continue
+                if not await self._pass_on(data):
+                    return None
+                reply = await answer
+                if not is_coming(reply):
+                    return reply
+            except _ConnectionLostError:
+                pass
             finally:
                 del self._waiting[id]
-        if self._refused is not None:
-            raise self._refused
-        raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s")
+            await asyncio.sleep(PAUSE)
 
     async def _send(self, message: Any, channel: int) -> int:
         if self._socket is None:
@@ -427,7 +459,7 @@ class AsyncSession(SessionBase):
     ) -> None:
         if kind is None:
             await self.close()
-        elif self._owned:
+        elif self._owned and self.name is None:
             self._owned = False
             await self._client._abandon(self.id)
 
@@ -562,10 +594,15 @@ class AsyncStream(StreamBase):
         gains: int = 0,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `sinew.Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations, states, gains)
+        self._terms = (lease, deadline, period, iterations, states, gains)
+        call = calls.stream(self.session.id, *self._terms)
         self._client._boxes[self._box.channel] = self._box
         self._box.closed = False
         return self._begun(await self._client._request(call, self._box.channel))
+
+    def _begin_again(self) -> None:
+        message = calls.stream(self.session.id, *self._terms).request
+        self._again = asyncio.ensure_future(self._client._send(message, self._box.channel))
 
     async def send(self, state: StateLike, applied: Applied | None = None) -> None:
         """Send a state, as `AsyncSession.plan` takes it, and go on. Renews the lease."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from numpy.typing import ArrayLike
 
 from sinew.client import calls, schema
+from sinew.client.alone import alone
 from sinew.client.keys import PathOrKey
 from sinew.client.messages import (
     Config,
@@ -44,33 +44,15 @@ from sinew.client.session import (
     task_of,
 )
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, Call, Wire
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
 from sinew.errors import ArgumentError, RefusedError, StateError, TimedOutError
 from sinew.state import State, StateLike
 
 __all__ = ["Client", "Session", "Stream"]
 
+_LOOK = 0.05  # a wait looks so often whether the connection has ended [s]
+
 T = TypeVar("T")
-P = ParamSpec("P")
-
-
-def _alone(method: Callable[Concatenate[Client, P], T]) -> Callable[Concatenate[Client, P], T]:
-    """Let one thread at a time into a method, and none of a closed client or of a child of fork()."""
-
-    @functools.wraps(method)
-    def enter(client: Client, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if client._pid != os.getpid():
-            raise StateError("the client is another process's: connect anew after fork()")
-        if not client._lock.acquire(blocking=False):
-            raise StateError("another thread uses the client: give each thread its own")
-        try:
-            if client._socket is None:
-                raise StateError("the client is closed")
-            return method(client, *args, **kwargs)
-        finally:
-            client._lock.release()
-
-    return enter
 
 
 class Client:
@@ -275,6 +257,7 @@ class Client:
         time_to_live: float | None = None,
         fallback: Fallback = "zero",
         snapshot: Snapshot | None = None,
+        name: str | None = None,
     ) -> Session:
         """Open a session on a task and wait for its initial state.
 
@@ -299,6 +282,9 @@ class Client:
             what a function of the time and the latest controls returns, or an exception.
         snapshot : Snapshot, optional
             Go on from there, with its seed, whatever `seed` says, and its settings where nothing else is given.
+        name : str, optional
+            The session outlasts the daemon (where that has a folder `state`), and this client: only `Session.close`
+            ends it, or its lease. Where there is one of that name already it is meant, as it is: `resumed`.
 
         Raises
         ------
@@ -308,13 +294,17 @@ class Client:
             A setting that does not exist.
         """
         wanted = session_settings(latency, lease, time_to_live)
-        opened = self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot))
-        self._sessions.add(opened.session)
+        opened = self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot, name))
+        if name is None:
+            self._sessions.add(opened.session)
         try:
-            return Session(self, opened, self.describe_task(task), fallback, owned=True)
+            session = Session(self, opened, self.describe_task(task), fallback, owned=True)
         except BaseException:
-            self._abandon(opened.session)
+            if name is None:
+                self._abandon(opened.session)
             raise
+        session.name = name
+        return session
 
     def attach(self, session: int, fallback: Fallback = "zero") -> Session:
         """Return a session that another client has opened, to watch and to tune it.
@@ -343,6 +333,7 @@ class Client:
             self._socket.close(0)
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, RECONNECT)
         self._socket.setsockopt(zmq.MAXMSGSIZE, LONGEST)
         self._wire.handshakes.watch(self._socket)
         self._wait = -1
@@ -351,23 +342,49 @@ class Client:
         except zmq.ZMQError as error:
             raise ArgumentError(f"cannot connect to {self._wire.endpoint}: {error}") from None
 
-    @_alone
+    @alone
     def _request(self, call: Call[T], channel: int = 0) -> T:
         """Send a request and wait for its answer, again over fresh connections where none comes."""
         for attempt in range(self._wire.retries + 1):
             if attempt or self._wire.handshakes.refused:
                 self._connect()
-            id, data = self._wire.encode(call.request, channel)
-            if not _send(self._socket, data):
-                continue
-            until = time.monotonic() + self._wire.timeout + call.extra
-            self._await_handshake(until)
-            while (left := until - time.monotonic()) > 0:
-                reply = self._take(left, id)
-                if reply is not None:
-                    return self._wire.result(call, reply)
+            reply = self._exchange(call, channel)
+            if reply is not None:
+                return self._wire.result(call, reply)
         self._wire.handshakes.check()
         raise TimedOutError(f"no answer from {self._wire.endpoint} within {self._wire.timeout + call.extra:g} s")
+
+    def _exchange(self, call: Call[T], channel: int) -> Any:
+        """Send a request and return its reply, None when none has come in time.
+
+        It is sent again where its session is on its way, and where the connection ends meanwhile: a daemon that was
+        started again does not know of the first one.
+        """
+        handshakes = self._wire.handshakes
+        until = time.monotonic() + self._wire.timeout + call.extra
+        while True:
+            handshakes.check()
+            handshakes.lost = False
+            id, data = self._wire.encode(call.request, channel)
+            if not _send(self._socket, data):
+                return None
+            self._await_handshake(until)
+            reply = self._await_reply(id, until)
+            if time.monotonic() + PAUSE > until or (reply is None and not handshakes.lost):
+                return reply
+            if reply is not None and not is_coming(reply):
+                return reply
+            time.sleep(PAUSE)
+            if reply is None:
+                self._connect()
+
+    def _await_reply(self, id: int, until: float) -> Any:
+        """Return the reply with this id; None when the time is over or the connection has ended."""
+        reply = None
+        while reply is None and not self._wire.handshakes.lost and (left := until - time.monotonic()) > 0:
+            reply = self._take(min(left, _LOOK), id)
+            self._wire.handshakes.check()
+        return reply
 
     def _await_handshake(self, until: float) -> None:
         """Wait until the daemon has let the latest connection in; raises when it does not."""
@@ -376,7 +393,7 @@ class Client:
             handshakes.monitor.poll(int(left * 1e3) + 1)
             handshakes.check()
 
-    @_alone
+    @alone
     def _send(self, message: Any, channel: int) -> int:
         """Send a request without waiting; returns its id."""
         id, data = self._wire.encode(message, channel)
@@ -390,7 +407,7 @@ class Client:
         if self._socket is not None:
             self._send(calls.close_session(session).request, 0)
 
-    @_alone
+    @alone
     def _fill(self, box: Mailbox, wait: float) -> bool:
         """Put what has come into its mailboxes, waiting for this one; returns whether there is something in it."""
         until = time.monotonic() + wait
@@ -473,7 +490,7 @@ class Session(SessionBase):
     ) -> None:
         if kind is None:
             self.close()
-        elif self._owned:  # the daemon may be what has failed: its answer is not waited for
+        elif self._owned and self.name is None:  # the daemon may be what has failed: its answer is not waited for
             self._owned = False
             self._client._abandon(self.id)
 
@@ -720,9 +737,13 @@ class Stream(StreamBase):
         gains: int = 0,
     ) -> StreamReply:
         """Begin the mode, or change the terms of what runs; parameters as for `Session.stream`."""
-        call = calls.stream(self.session.id, lease, deadline, period, iterations, states, gains)
+        self._terms = (lease, deadline, period, iterations, states, gains)
+        call = calls.stream(self.session.id, *self._terms)
         self._client._boxes[self._box.channel] = self._box
         return self._begun(self._client._request(call, self._box.channel))
+
+    def _begin_again(self) -> None:
+        self._client._send(calls.stream(self.session.id, *self._terms).request, self._box.channel)
 
     def send(self, state: StateLike, applied: Applied | None = None) -> None:
         """Send a state, as `Session.plan` takes it, and go on. Renews the lease."""

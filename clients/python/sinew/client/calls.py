@@ -104,9 +104,10 @@ def open_session(
     settings: Mapping[str, Any],
     session: Mapping[str, float | None],
     snapshot: Snapshot | None = None,
+    name: str | None = None,
 ) -> Call[Opened]:
     """Open a session; what is None is the daemon's choice, or that of the snapshot."""
-    fields = {"task": task, "seed": seed, "planner": dict(settings), "session": dict(session)}
+    fields = {"task": task, "seed": seed, "planner": dict(settings), "session": dict(session), "name": name or ""}
     call = _call("open", fields)
     if snapshot is not None:
         call.request.open.snapshot.ParseFromString(bytes(snapshot))

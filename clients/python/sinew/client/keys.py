@@ -98,7 +98,7 @@ def _read(path: PathOrKey, name: str, *, secret: bool) -> str:
 
 
 class Handshakes:
-    """Says why a daemon does not let a client in.
+    """Says why a daemon does not let a client in, and whether a connection has ended.
 
     Parameters
     ----------
@@ -114,24 +114,27 @@ class Handshakes:
         self.monitor: Any = None
         self.pending = False  # no handshake of the latest socket has succeeded yet
         self.refused = False  # the latest socket is of no use any more
+        self.lost = False  # its connection has ended since this was last set to False
         self._ended = 0
 
     def watch(self, socket: Any) -> None:
-        """Give a socket that is to connect the keys, and watch it. At an ipc address there is nothing to watch."""
+        """Give a socket that is to connect the keys, and watch it: the end of its connection, of tcp its handshake."""
         import zmq
 
-        self.monitor, self.refused, self._ended = None, False, 0
+        self.refused = self.lost = False
+        self._ended = 0
         self.pending = self.endpoint.startswith("tcp://")
         if self.keys is not None:
             self.keys.use(socket)
-        if self.pending:
-            event = zmq.Event
-            self.monitor = socket.get_monitor_socket(
-                event.HANDSHAKE_SUCCEEDED
-                | event.HANDSHAKE_FAILED_NO_DETAIL
-                | event.HANDSHAKE_FAILED_PROTOCOL
-                | event.HANDSHAKE_FAILED_AUTH
-            )
+        event = zmq.Event
+        shaken = (
+            event.HANDSHAKE_SUCCEEDED
+            | event.HANDSHAKE_FAILED_NO_DETAIL
+            | event.HANDSHAKE_FAILED_PROTOCOL
+            | event.HANDSHAKE_FAILED_AUTH
+        )
+        events = event.DISCONNECTED | shaken if self.pending else event.DISCONNECTED
+        self.monitor = socket.get_monitor_socket(events)
 
     def close(self, socket: Any) -> None:
         """End the watch of a socket that is to be closed."""
@@ -157,7 +160,9 @@ class Handshakes:
 
         message = parse_monitor_message(frames)
         event, value = message["event"], message["value"]
-        if event == zmq.Event.HANDSHAKE_SUCCEEDED:
+        if event == zmq.Event.DISCONNECTED:
+            self.lost = True
+        elif event == zmq.Event.HANDSHAKE_SUCCEEDED:
             self.pending, self._ended = False, 0
         elif event == zmq.Event.HANDSHAKE_FAILED_NO_DETAIL:
             self._ended += 1

@@ -164,6 +164,8 @@ class SessionStatistics:
     unimproved: int
     stuck: bool
     served: float
+    name: str
+    restarts: int
 
 
 @dataclass(frozen=True)
@@ -575,6 +577,8 @@ class Opened:
     session: int
     initial: State = field(repr=False)
     config: Config = field(repr=False)
+    resumed: bool = False
+    restarts: int = 0
 
 
 def _state(time: float, qpos: Array, qvel: Array, act: Array, mocap: Array, history: Array) -> State:

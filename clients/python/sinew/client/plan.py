@@ -79,6 +79,8 @@ class Plan:
         Plans in a row, up to this one, whose cost did not fall; 0: that of this one did.
     gates : tuple of GateValue
         Of the terms that have one, in the state that it answers.
+    restarts : int
+        Restarts of the daemon that the session has outlasted; one more than before: there was a gap.
     model : ModelDescription
         Names of the entries.
     """
@@ -117,6 +119,7 @@ class Plan:
     stuck: bool
     unimproved: int
     gates: tuple[GateValue, ...] = field(repr=False)
+    restarts: int
     model: ModelDescription = field(repr=False)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from sinew.client import schema
 from sinew.client.accept import accept_gain, accept_plan, accept_session, first_not_finite
 from sinew.client.messages import Config, Evaluation, Opened, StreamReply, TaskDescription
 from sinew.client.plan import Plan
-from sinew.client.wire import Call, Wire, check, request
+from sinew.client.wire import Call, Wire, check, is_coming, request
 from sinew.errors import (
     ArgumentError,
     EndedError,
@@ -88,6 +88,12 @@ class SessionBase:
         Where the body shall start.
     config : Config
         Settings, weights and targets in force, as far as this session has been told.
+    name : str or None
+        Under which it outlasts the daemon.
+    resumed : bool
+        Whether it was there already, under its name.
+    gaps : int
+        Restarts of the daemon since it was opened here, as far as its plans have told.
     ctrl_range : numpy.ndarray, (nu, 2)
         Ranges of the controls; infinite where not limited.
     acting : str
@@ -104,6 +110,10 @@ class SessionBase:
         self.model = task.model
         self.initial = opened.initial
         self.config: Config = opened.config
+        self.name: str | None = None
+        self.resumed = opened.resumed
+        self.gaps = 0
+        self._restarts = opened.restarts
         ranges = [(c.min, c.max) if c.limited else (-np.inf, np.inf) for c in self.model.ctrl]
         self.ctrl_range: Array = np.array(ranges, np.float64).reshape(-1, 2)
         self.acting = "no plan"
@@ -294,11 +304,12 @@ class SessionBase:
         accept_gain(fields, self.model)
         fields["ctrl"] = fields["ctrl"].reshape(fields["steps"], self.model.nu)
         self._plan = Plan(**fields, model=self.model)
+        self.gaps = max(self.gaps, self._plan.restarts - self._restarts)
         return self._plan
 
     def _judge(self, reply: Any) -> Plan | None:
         """Return the plan of a reply to a state that was sent on; None when the reply is of no use any more."""
-        if reply.id <= self._taken:
+        if reply.id <= self._taken or is_coming(reply):
             return None
         body = reply.WhichOneof("body")
         replaced = body == "plan" and schema.values(reply.plan)["status"] == "REPLACED"
@@ -345,6 +356,7 @@ class StreamBase:
     def __init__(self, session: SessionBase) -> None:
         self._base = session
         self._read = 0  # number of the latest plan that was read
+        self._terms: tuple[float, float, float, int, bool, int] = (0.0, 0.0, 0.0, 0, False, 0)
         self.reply: StreamReply | None = None
         self.running = False
 
@@ -372,6 +384,13 @@ class StreamBase:
     def _judge(self, reply: Any) -> Plan | None:
         """Return the plan of a reply; None when there is nothing in it to act on."""
         body = reply.WhichOneof("body")
+        if is_coming(reply):
+            return None
+        if body == "error" and self.running and schema.values(reply.error)["code"] == "STATE":
+            # A daemon that was started again knows the session and not its stream.
+            self._read = 0
+            self._begin_again()
+            return None
         check(reply)
         if body == "plan" and reply.plan.session == self._base.id and reply.plan.stream_sequence > self._read:
             return self._take(reply.plan)
@@ -381,6 +400,10 @@ class StreamBase:
                 self.reply, self.running = ended, False
                 raise EndedError(f"continuous mode has ended: {_ENDS.get(ended.end, ended.end)}")
         return None
+
+    def _begin_again(self) -> None:
+        """Ask for the stream anew, on the terms of before, without waiting."""
+        raise NotImplementedError
 
     def _take(self, message: Any) -> Plan:
         """Take a plan. The number of one that is refused is not believed, that of one without controls is."""

@@ -19,10 +19,12 @@ from sinew.client.keys import Handshakes, Keys, PathOrKey
 from sinew.client.messages import Hello
 from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
 
-__all__ = ["LINGER", "LONGEST", "Call", "Wire", "check"]
+__all__ = ["LINGER", "LONGEST", "PAUSE", "RECONNECT", "Call", "Wire", "check", "is_coming"]
 
 PROTOCOL = 1
 LONGEST = 64 << 20  # a longer message ends the connection [bytes]
+RECONNECT = 20  # while the daemon is gone a connection is tried again so often [ms]
+PAUSE = 0.01  # before a request is sent again [s]
 LINGER = 100  # for what is still to be sent when a connection is closed [ms]
 _CHANNEL_SHIFT = 40
 
@@ -168,6 +170,11 @@ class Wire:
         if not address:
             raise RefusedError(f"the daemon at {self.endpoint} publishes no records")
         return address
+
+
+def is_coming(reply: Any) -> bool:
+    """Return whether a reply says that the session is on its way, and to ask again."""
+    return bool(reply.WhichOneof("body") == "error" and schema.values(reply.error)["code"] == "RESTORING")
 
 
 def check(reply: Any) -> None:

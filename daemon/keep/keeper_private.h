@@ -1,0 +1,13 @@
+// Shared by the keeper's own files.
+#ifndef SINEW_DAEMON_KEEP_KEEPER_PRIVATE_H_
+#define SINEW_DAEMON_KEEP_KEEPER_PRIVATE_H_
+
+#include "daemon/keep/kept_file_private.h"
+
+// Reads the folder: an entry for each session whose settings can be read.
+SnCode sn_keeper_read(SnKeeper *keeper, SnError *err);
+
+// Makes an entry, which is in the list from then on. Returns NULL when out of memory.
+SnKept *sn_keeper_new(SnKeeper *keeper, const char *name, SnPeer *owner, SnKeptState state);
+
+#endif
