@@ -62,10 +62,10 @@ class StepGradient(NamedTuple):
 class Data(Named):
     """A body: its state and controls, and all that is computed from them, under the names of MuJoCo's ``mjData``.
 
-    `time`, `qpos`, `qvel`, `act`, `ctrl`, `history`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs: live
-    views that can be written. ``data.qpos = x`` copies `x` into them, and ``data.ctrl = 0.1`` sets all. All others (`fields` lists
-    them) are outputs of the last `step` or `forward`: live views that cannot be written. `efc_*`, whose sizes change,
-    are copies. As in MuJoCo a step computes outputs at the state before it.
+    `time`, `qpos`, `qvel`, `act`, `ctrl`, `history`, `mocap_pos`, `mocap_quat` and `qacc_warmstart` are inputs:
+    live views that can be written. ``data.qpos = x`` copies `x` into them, and ``data.ctrl = 0.1`` sets all. All
+    others (`fields` lists them) are outputs of the last `step` or `forward`: live views that cannot be written.
+    `efc_*`, whose sizes change, are copies. As in MuJoCo a step computes outputs at the state before it.
 
     A step leaves out what nothing reads, such as frames of geoms that touch nothing, and `sensordata`. When one of
     these arrays is asked for, the last step or forward is made once more to fill it, and from then on every step

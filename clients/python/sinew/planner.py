@@ -244,8 +244,8 @@ class Planner:
         ----------
         state : State, mapping or MjData
             Measured state. It needs qpos and qvel. Without act it is estimated from the controls since the state
-            before, and so are buffers of controls without history; without mocap it is as in the plan before, at first as
-            in the task.
+            before, and so are buffers of controls without history; without mocap it is as in the plan before, at
+            first as in the task.
         latency : float
             Time until the plan is in force [s]: the state is first rolled forward by it.
         budget : float

@@ -1,18 +1,19 @@
-"""Buffers of controls and sensors in Python: states, bodies, rollouts and their derivatives, plans, the wire's state."""
+"""Buffers of controls and sensors in Python: states, bodies, rollouts and their derivatives, refusals."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-
 import sinew
+from sinew.errors import ArgumentError, UnsupportedError
 
 XML = """
 <mujoco><option timestep="0.005"/>
 <worldbody><body><joint name="a" axis="0 1 0" damping=".1"/><geom size=".05 .2" type="capsule" pos="0 0 -.2"/>
 <body pos="0 0 -.4"><joint name="b" axis="0 1 0" damping=".1"/><geom size=".05 .2" type="capsule" pos="0 0 -.2"/>
 </body></body></worldbody>
-<actuator><motor name="late" joint="a" delay=".018" nsample="4" interp="linear"/><motor name="now" joint="b"/></actuator>
+<actuator><motor name="late" joint="a" delay=".018" nsample="4" interp="linear"/>
+<motor name="now" joint="b"/></actuator>
 <sensor><jointpos joint="b" delay=".01" nsample="3"/><jointvel joint="a"/></sensor></mujoco>
 """
 SAMPLES = [6, 7, 8, 9, 15, 16, 17]  # behind mark, cursor and times of each buffer
@@ -103,13 +104,13 @@ def test_batches_and_states(model: sinew.Model) -> None:
 
 
 def test_refusals(model: sinew.Model) -> None:
-    with pytest.raises(sinew.ArgumentError, match="history: shape"):
+    with pytest.raises(ArgumentError, match="history: shape"):
         sinew.rollout(model, {"history": np.zeros(4)}, controls(3))
-    with pytest.raises(sinew.ArgumentError, match="history.*of rollout 0: .*times that ascend"):
+    with pytest.raises(ArgumentError, match=r"history.*of rollout 0: .*times that ascend"):
         sinew.rollout(model, {"history": np.zeros(18)}, controls(3))
-    with pytest.raises(sinew.UnsupportedError, match="history buffers"):
+    with pytest.raises(UnsupportedError, match="history buffers"):
         sinew.linearize(model, None, controls(3))
-    with pytest.raises(sinew.UnsupportedError, match="history buffer"):
+    with pytest.raises(UnsupportedError, match="history buffer"):
         sinew.integrate(model, None, [0.1])
 
 
