@@ -74,6 +74,10 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
       sn_motor_next(m, w, i, h, out);
       continue;
     }
+    if (sn_is_orientation(m, i)) {
+      sn_orientation_next(m, w, i, h, out);
+      continue;
+    }
     for (int k = adr; k < end; ++k) out[k] = sn_activation_after(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);
     // a setpoint on a rotation stays within half a turn of the length
     if (m->actuator_period[i] > 0 && m->actuator_dyntype[i] == SN_DYN_INTEGRATOR)
@@ -186,6 +190,10 @@ SN_FUNC void sn_next_activation_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
     const bool disabled = sn_actuator_disabled(m, i);
     if (sn_is_motor(m, i)) {
       sn_motor_next_vjp(m, w, a, i, h);
+      continue;
+    }
+    if (sn_is_orientation(m, i)) {
+      sn_orientation_next_vjp(m, w, a, i, h);
       continue;
     }
     for (int k = m->actuator_actadr[i]; k >= 0 && k <= sn_last_activation(m, i); ++k) {

@@ -72,9 +72,14 @@ SN_LOCAL void act_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
     sn_controller_rates(m, w, i, bad_ctrl);
   else if (sn_is_motor(m, i))
     sn_motor_rates(m, w, i, bad_ctrl);
+  else if (sn_is_orientation(m, i))
+    sn_orientation_rates(m, w, i, bad_ctrl);
   else
     sn_activation_rates(m, w, i, bad_ctrl);
-  w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
+  if (sn_is_orientation(m, i))
+    sn_orientation_forces(m, w, i, bad_ctrl, w->actuator_force + m->actuator_outadr[i]);
+  else
+    w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
 }
 
 #if !defined(SN_PACK)
@@ -167,7 +172,10 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nactuator) {
     const int out = m->actuator_outadr[i];
     const sn_real *range = m->actuator_forcerange + 2 * i;
-    if (m->actuator_forcelimited[i]) w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
+    if (sn_is_orientation(m, i))
+      sn_orientation_limit(m, i, w->actuator_force + out);
+    else if (m->actuator_forcelimited[i])
+      w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
     if (sn_is_motor(m, i)) w->actuator_force[out] = sn_motor_drag(m, w, i, w->actuator_force[out]);
   }
   SN_SYNC(lane);
@@ -353,6 +361,10 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
     SN_SYNC(lane);
     SN_FOR(i, m->nactuator) {
       const int o = m->actuator_outadr[i];
+      if (sn_is_orientation(m, i)) {
+        sn_orientation_vjp(m, w, a, i, bad_ctrl);
+        continue;
+      }
       const bool on_tendon = m->actuator_trntype[i] == SN_TRN_TENDON;
       sn_bar bar = a->force_bar[o];
       if (on_tendon && m->tendon_actfrclimited[m->actuator_trnid[2 * i]])
@@ -376,13 +388,17 @@ SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return;
   const bool bad_ctrl = sn_bad_ctrl(m, w);
   SN_FOR(i, m->nactuator) {
-    const int o = m->actuator_outadr[i], last = sn_last_activation(m, i);
-    a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
-    a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
+    const int first = m->actuator_outadr[i], last = sn_last_activation(m, i);
+    for (int o = first; o < first + m->actuator_outnum[i]; ++o) {
+      a->force_bar[o] += a->trn_rate[SN_NMOTION * o + SN_LAMBDA];
+      a->trn_rate_bar[SN_NMOTION * o + SN_LAMBDA] += w->actuator_force[o];
+    }
     if (last >= 0 && sn_is_controller(m, i))
       sn_controller_rates_vjp(m, w, a, i, bad_ctrl);
     else if (last >= 0 && sn_is_motor(m, i))
       sn_motor_rates_vjp(m, w, a, i, bad_ctrl);
+    else if (last >= 0 && sn_is_orientation(m, i))
+      sn_orientation_rates_vjp(m, w, a, i, bad_ctrl);
     else if (last >= 0 && sn_any(a->act_dot_bar[last]))
       sn_activation_rate_vjp(m, w, a, i, bad_ctrl, a->act_dot_bar[last]);
   }

@@ -66,6 +66,25 @@ SN_FUNC void sn_motor_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
 // Adds what act_next_bar of motor i but for its bristles gives to act_bar and act_dot_bar.
 SN_FUNC void sn_motor_next_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real h);
 
+// ---- orientation.c: orientation servos ----
+
+SN_INLINE bool sn_is_orientation(const SnModel *m, int i) { return m->actuator_gaintype[i] == SN_GAIN_SO3; }
+// Writes act_dot of servo i.
+SN_FUNC void sn_orientation_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl);
+// Computes force (3) of servo i before its limit; act_dot is known.
+SN_FUNC void sn_orientation_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl, sn_real *force);
+// Scales force (3) down to the limit of its norm.
+SN_FUNC void sn_orientation_limit(const SnModel *m, int i, sn_real *force);
+// Writes the activations of servo i after h [s] to out (na).
+SN_FUNC void sn_orientation_next(const SnModel *m, const SnWorld *w, int i, sn_real h, sn_real *out);
+// Adds what act_next_bar of servo i gives to act_bar and act_dot_bar.
+SN_FUNC void sn_orientation_next_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_real h);
+// Adds what act_dot_bar of servo i gives.
+SN_FUNC void sn_orientation_rates_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl);
+// Adds what force_bar of servo i gives. A force at the limit of its norm turns with what is asked for; of a target of
+// four zeros there is no derivative.
+SN_FUNC void sn_orientation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl);
+
 // ---- saturation.c: joints whose actuator forces are beyond their limit ----
 
 // Writes sat_on, sat_motion, sat_twist and sat_trn_bar of these joints, and adds to force_bar. sn_actuation_vjp calls

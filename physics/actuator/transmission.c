@@ -94,6 +94,45 @@ SN_LOCAL void trn_site_quat(const SnModel *m, const SnWorld *w, int site, sn_rea
   sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[site], m->site_quat + 4 * site);
 }
 
+// The rotation vector of a site relative to a reference site, in the frame of that one.
+SN_LOCAL void trn_relative_turn(const SnModel *m, const SnWorld *w, int site, int ref, sn_real *v) {
+  sn_real quat[4], inverse[4], relative[4];
+  trn_site_quat(m, w, site, quat);
+  trn_site_quat(m, w, ref, relative);
+  sn_negquat(inverse, relative);
+  sn_mulquat(relative, inverse, quat);
+  sn_quat2vel(v, relative);
+}
+
+// The rotation vector of ball joint j.
+SN_LOCAL void trn_ball_turn(const SnModel *m, const SnWorld *w, int j, sn_real *v) {
+  sn_real quat[4];
+  sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
+  sn_normalize4(quat);
+  sn_quat2vel(v, quat);
+}
+
+// Orientation: three rotations along the axes of what turns, the joint's body or the site.
+SN_LOCAL void trn_orientation(const SnModel *m, SnWorld *w, int i) {
+  const int first = m->actuator_outadr[i], site = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1];
+  const sn_real none[3] = {0, 0, 0};
+  if (ref < 0) {
+    trn_ball_turn(m, w, site, w->actuator_length + first);
+    for (int out = first; out < first + 3; ++out) w->actuator_moment[m->mom_rowadr[out]] = 1;
+    return;
+  }
+  const sn_real *p = w->site_xpos + 3 * site, *mat = w->site_xmat + 9 * site;
+  trn_relative_turn(m, w, site, ref, w->actuator_length + first);
+  for (int e = 0; e < 3; ++e) {
+    const sn_real axis[3] = {mat[e], mat[3 + e], mat[6 + e]};
+    const int adr = m->mom_rowadr[first + e], end = adr + m->mom_rownnz[first + e];
+    for (int k = adr; k < end; ++k) {
+      const sn_real arm = trn_wrench_arm(m, w, m->mom_colind[k], p, none, axis);
+      w->actuator_moment[k] = m->mom_side[k] > 0 ? arm : -arm;
+    }
+  }
+}
+
 // Site: the gear is a wrench in the site's frame or, with a reference site, in that one's frame.
 SN_LOCAL void trn_site(const SnModel *m, SnWorld *w, int i) {
   const int out = m->actuator_outadr[i], site = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1];
@@ -104,15 +143,11 @@ SN_LOCAL void trn_site(const SnModel *m, SnWorld *w, int i) {
   sn_mulmatvec3(torque, mat, gear + 3);
   sn_real length = 0;
   if (ref >= 0) {
-    sn_real v[3], quat[4], inverse[4], relative[4];
+    sn_real v[3];
     sn_sub3(v, p, p_ref);
     length = sn_dot3(v, force);
     if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
-      trn_site_quat(m, w, site, quat);
-      trn_site_quat(m, w, ref, relative);
-      sn_negquat(inverse, relative);
-      sn_mulquat(relative, inverse, quat);
-      sn_quat2vel(v, relative);
+      trn_relative_turn(m, w, site, ref, v);
       length += sn_dot3(v, gear + 3);
     }
   }
@@ -185,6 +220,9 @@ SN_FUNC void sn_transmission(const SnModel *m, SnWorld *w, SnLane *lane) {
       case SN_TRN_BODY:
         trn_body(m, w, i);
         break;
+      case SN_TRN_SO3:
+        trn_orientation(m, w, i);
+        break;
       default:
         trn_joint(m, w, i);
         break;
@@ -216,11 +254,9 @@ SN_LOCAL void trn_turn_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
     sn_subfrom3(a->qpos_bar + turn, t);
   }
   if (!ball) return;  // no length
-  sn_real quat[4], phi[3];
+  sn_real phi[3];
   sn_bar bar[3];
-  sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
-  sn_normalize4(quat);
-  sn_quat2vel(phi, quat);
+  trn_ball_turn(m, w, j, phi);
   sn_scale3(bar, m->actuator_gear + 6 * o, a->trn_length_bar[o]);
   sn_right_jacobian_inverse_transpose(bar, phi);
   sn_addto3(a->qpos_bar + turn, bar);
@@ -272,11 +308,27 @@ SN_LOCAL void trn_turn_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
 }
 #endif
 
+// An orientation of ball joint j: its three rates are those of its dofs.
+SN_LOCAL void trn_orientation_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int o, int j) {
+  const int dof = m->jnt_dofadr[j];
+  sn_real phi[3];
+  sn_bar bar[3];
+  sn_copy3(bar, a->trn_length_bar + o);
+  trn_ball_turn(m, w, j, phi);
+  sn_right_jacobian_inverse_transpose(bar, phi);
+  sn_addto3(a->qpos_bar + dof, bar);
+  for (int k = 0; k < 3; ++k) a->qvel_bar[dof + k] += a->trn_rate_bar[SN_NMOTION * (o + k) + SN_VEL];
+}
+
 SN_LOCAL void trn_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
   const int dof = m->jnt_dofadr[j], type = m->jnt_type[j];
   for (int k = m->jnt_act_adr[j]; k < m->jnt_act_adr[j + 1]; ++k) {
     const int i = m->jnt_act[k], o = m->actuator_outadr[i];
     const sn_real gear = m->actuator_gear[6 * o];
+    if (m->actuator_trntype[i] == SN_TRN_SO3) {
+      trn_orientation_joint_vjp(m, w, a, o, j);
+      continue;
+    }
 #if defined(SN_MODEL_BARS)
     if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear) {
       if (type == SN_JNT_BALL || type == SN_JNT_FREE)
@@ -452,6 +504,16 @@ SN_LOCAL int trn_common_link(const SnModel *m, int link0, int link1) {
   return link0;
 }
 
+// The turn of a site relative to a reference has the bar `bar` as a rotation vector; *turn: the torque on the site.
+SN_LOCAL void trn_relative_turn_vjp(const SnModel *m, const SnWorld *w, int site, int ref, sn_bar *bar, sn_bar *turn) {
+  sn_real v[3];
+  trn_relative_turn(m, w, site, ref, v);
+  // the site's turn in the reference's frame is one before the rotation: the right Jacobian of its inverse
+  sn_scale3(v, v, -1);
+  sn_right_jacobian_inverse_transpose(bar, v);
+  sn_mulmatvec3(turn, w->site_xmat + 9 * ref, bar);
+}
+
 // Length of a site relative to a reference.
 SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const TrnEnd *site,
                                      const TrnEnd *ref, const sn_real *force) {
@@ -461,17 +523,8 @@ SN_LOCAL void trn_refsite_length_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   sn_real v[3];
   sn_bar f[3], t[3], turn[3] = {0}, local[3];
   if (gear[3] != 0 || gear[4] != 0 || gear[5] != 0) {
-    sn_real quat[4], inverse[4], relative[4];
-    trn_site_quat(m, w, id, quat);
-    trn_site_quat(m, w, ref_id, relative);
-    sn_negquat(inverse, relative);
-    sn_mulquat(relative, inverse, quat);
-    sn_quat2vel(v, relative);
-    // the site's turn in the reference's frame is one before the rotation: the right Jacobian of its inverse
-    sn_scale3(v, v, -1);
     sn_scale3(local, gear + 3, length_bar);
-    sn_right_jacobian_inverse_transpose(local, v);
-    sn_mulmatvec3(turn, w->site_xmat + 9 * ref_id, local);
+    trn_relative_turn_vjp(m, w, id, ref_id, local, turn);
   }
   sn_scale3(f, force, length_bar);
   trn_push(m, a, site, f, turn);
@@ -492,14 +545,10 @@ SN_LOCAL void trn_site_model_vjp(const SnModel *m, const SnWorld *w, const SnAdj
   sn_sub3(v, site->v, ref->v);
   sn_sub3(turn, site->A, ref->A);
   if (ref_id >= 0) {
-    sn_real arm[3], quat[4], inverse[4], relative[4];
+    sn_real arm[3];
     sn_sub3(arm, w->site_xpos + 3 * id, w->site_xpos + 3 * ref_id);
     sn_addtoscl3(v, arm, a->trn_length_bar[o]);
-    trn_site_quat(m, w, id, quat);
-    trn_site_quat(m, w, ref_id, relative);
-    sn_negquat(inverse, relative);
-    sn_mulquat(relative, inverse, quat);
-    sn_quat2vel(arm, relative);
+    trn_relative_turn(m, w, id, ref_id, arm);
     sn_addtoscl3(out + 3, arm, a->trn_length_bar[o]);
   }
   sn_mulmattvec3(local, mat, v);
@@ -548,6 +597,33 @@ SN_LOCAL void trn_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 #endif
 }
 
+// Orientation of a site relative to another one: torques along the axes of the site, which turn with it.
+SN_LOCAL void trn_orientation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
+  const int first = m->actuator_outadr[i], id = m->actuator_trnid[2 * i], ref_id = m->actuator_trnid[2 * i + 1];
+  const sn_real *mat = w->site_xmat + 9 * id, none[3] = {0, 0, 0};
+  const sn_bar no_force[3] = {0};
+  sn_bar length_bar[3], turn[3], t[3], spin[3];
+  TrnEnd site, ref;
+  for (int e = 0; e < 3; ++e) {
+    const int o = first + e;
+    const sn_real axis[3] = {mat[e], mat[3 + e], mat[6 + e]};
+    trn_open(m, w, a, o, m->site_bodyid[id], w->site_xpos + 3 * id, 0, &site);
+    trn_open(m, w, a, o, m->site_bodyid[ref_id], w->site_xpos + 3 * ref_id, 0, &ref);
+    site.site = id;
+    ref.site = ref_id;
+    trn_pull(m, a, o, site.body, &site, none, axis, 1);
+    trn_pull(m, a, o, ref.body, &ref, none, axis, -1);
+    sn_sub3(spin, site.A, ref.A);
+    sn_cross(t, axis, spin);
+    trn_push(m, a, &site, no_force, t);
+  }
+  sn_copy3(length_bar, a->trn_length_bar + first);
+  trn_relative_turn_vjp(m, w, id, ref_id, length_bar, turn);
+  trn_push(m, a, &site, no_force, turn);
+  sn_scale3(turn, turn, -1);
+  trn_push(m, a, &ref, no_force, turn);
+}
+
 SN_LOCAL void trn_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   const int o = m->actuator_outadr[i], body = m->actuator_trnid[2 * i];
   const sn_real none[3] = {0, 0, 0};
@@ -579,8 +655,14 @@ SN_FUNC void sn_transmission_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
   SN_ONE(lane) {
     for (int k = 0; k < m->nspaceact; ++k) {
       const int i = m->space_act[k];
-      if (trn_idle(a, m->actuator_outadr[i])) continue;
+      bool idle = true;
+      for (int o = m->actuator_outadr[i]; o < m->actuator_outadr[i] + m->actuator_outnum[i]; ++o)
+        idle = idle && trn_idle(a, o);
+      if (idle) continue;
       switch (m->actuator_trntype[i]) {
+        case SN_TRN_SO3:
+          trn_orientation_vjp(m, w, a, i);
+          break;
         case SN_TRN_SITE:
           trn_site_vjp(m, w, a, i);
           break;

@@ -127,12 +127,10 @@ static void check_geoms(Refusals *r, const bool *touchable) {
 }
 
 static void check_actuators(Refusals *r) {
-  static const char *const trn[] = {"joint", "jointinparent",   "slidercrank", "tendon",
-                                    "site",  "body (adhesion)", "so3"};
   static const char *const dyn[] = {"none", "integrator", "filter", "filterexact", "muscle", "dcmotor", "pid", "user"};
   static const char *const gain[] = {"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"};
   static const char *const bias[] = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
-  static_assert(sizeof trn / sizeof *trn == mjTRN_SO3 + 1 && sizeof dyn / sizeof *dyn == mjDYN_USER + 1, "all types");
+  static_assert(sizeof dyn / sizeof *dyn == mjDYN_USER + 1, "all types");
   static_assert(sizeof gain / sizeof *gain == mjGAIN_USER + 1 && sizeof bias / sizeof *bias == mjBIAS_USER + 1,
                 "all types");
   const mjModel *mj = r->mj;
@@ -145,16 +143,14 @@ static void check_actuators(Refusals *r) {
   for (int i = 0; i < mj->nactuator; ++i) {
     const int t = mj->actuator_trntype[i], d = mj->actuator_dyntype[i], g = mj->actuator_gaintype[i],
               b = mj->actuator_biastype[i];
-    if (t < 0 || t > mjTRN_BODY)
-      REFUSE("transmission", t == mjTRN_SO3 ? trn[t] : "unknown",
-             "joint, jointinparent, slidercrank, tendon, site, body");
+    if (t < 0 || t > mjTRN_SO3) refuse_value(r, mjOBJ_ACTUATOR, i, "an unknown transmission", "those of MuJoCo 4.0.0");
     if (d < 0 || d >= mjDYN_USER)
       REFUSE("activation dynamics", d == mjDYN_USER ? dyn[d] : "unknown",
              "none, integrator, filter, filterexact, muscle, dcmotor, pid");
-    if (g < 0 || g >= mjGAIN_USER || g == mjGAIN_SO3)
-      REFUSE("gain", g >= 0 && g <= mjGAIN_USER ? gain[g] : "unknown", "fixed, affine, muscle, dcmotor, pid");
-    if (b < 0 || b >= mjBIAS_USER || b == mjBIAS_SO3)
-      REFUSE("bias", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "none, affine, muscle, dcmotor");
+    if (g < 0 || g >= mjGAIN_USER)
+      REFUSE("gain", g >= 0 && g <= mjGAIN_USER ? gain[g] : "unknown", "fixed, affine, muscle, dcmotor, so3, pid");
+    if (b < 0 || b >= mjBIAS_USER)
+      REFUSE("bias", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "none, affine, muscle, dcmotor, so3");
     if (g == mjGAIN_PID && d != mjDYN_PID && d != mjDYN_NONE)
       REFUSE("activation dynamics of a gain 'pid'", d <= mjDYN_USER ? dyn[d] : "unknown", "none, pid");
     if (g == mjGAIN_PID && b != mjBIAS_AFFINE)
@@ -162,7 +158,7 @@ static void check_actuators(Refusals *r) {
     const bool motor = g == mjGAIN_DCMOTOR;
     if ((motor ? d != mjDYN_DCMOTOR && d != mjDYN_NONE : d == mjDYN_DCMOTOR) || motor != (b == mjBIAS_DCMOTOR))
       refuse(r, mjOBJ_ACTUATOR, i, "an actuator of which only some of gain, bias and dynamics are 'dcmotor'");
-    const bool plain = g != mjGAIN_PID && !motor;
+    const bool plain = g != mjGAIN_PID && g != mjGAIN_SO3 && !motor;
     if (plain && mj->actuator_actnum[i] > 1) refuse(r, mjOBJ_ACTUATOR, i, "more than one activation");
     if (plain && mj->actuator_ctrlnum[i] != 1) refuse(r, mjOBJ_ACTUATOR, i, "a number of controls other than 1");
   }

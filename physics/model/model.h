@@ -72,7 +72,8 @@ typedef enum SnTrn {
   SN_TRN_SLIDERCRANK,
   SN_TRN_TENDON,
   SN_TRN_SITE,
-  SN_TRN_BODY
+  SN_TRN_BODY,
+  SN_TRN_SO3  // a ball joint, or a site and a reference site: three lengths and forces
 } SnTrn;
 typedef enum SnDyn {
   SN_DYN_NONE,
@@ -83,14 +84,17 @@ typedef enum SnDyn {
   SN_DYN_DCMOTOR,
   SN_DYN_PID
 } SnDyn;
-typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_DCMOTOR, SN_GAIN_PID = 5 } SnGain;
+typedef enum SnGain { SN_GAIN_FIXED, SN_GAIN_AFFINE, SN_GAIN_MUSCLE, SN_GAIN_DCMOTOR, SN_GAIN_SO3, SN_GAIN_PID } SnGain;
+// Lists what the controls of an orientation servo (SN_GAIN_SO3) stand for, as actuator_ctrlspec says: a rotation
+// vector or a quaternion.
+enum { SN_CHART_EXPMAP = 1, SN_CHART_QUAT };
 // Lists the controls that a controller (SN_GAIN_PID) or a motor (SN_GAIN_DCMOTOR) may have, as bits of
 // actuator_ctrlspec. They are setpoints of length and velocity, a force, and of a motor a voltage, in this order.
 // SN_INPUT_NONE stands for a motor without any.
 enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4, SN_INPUT_VOLTAGE = 8, SN_INPUT_NONE = 16 };
 // Says how a buffer is read between two samples.
 typedef enum SnInterp { SN_INTERP_ZOH, SN_INTERP_LINEAR, SN_INTERP_CUBIC } SnInterp;
-typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE, SN_BIAS_DCMOTOR } SnBias;
+typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE, SN_BIAS_DCMOTOR, SN_BIAS_SO3 } SnBias;
 // Lists the sensors whose values the engine can compute (mjtSensor); see sensor.h.
 typedef enum SnSensor {
   SN_SENS_TOUCH = 0,

@@ -271,9 +271,21 @@ static bool motor_is_whole(const SnModel *m, int i) {
          m->actuator_ctrlnum[i] == count_inputs(spec) && m->actuator_actnum[i] == states;
 }
 
+// An orientation servo acts on a ball joint or on two sites.
+static bool orientation_is_whole(const SnModel *m, int i) {
+  const int dyn = m->actuator_dyntype[i], spec = m->actuator_ctrlspec[i], *id = m->actuator_trnid + 2 * i;
+  if (m->actuator_trntype[i] != SN_TRN_SO3 || m->actuator_biastype[i] != SN_BIAS_SO3) return false;
+  if (id[1] < 0 && m->jnt_type[id[0]] != SN_JNT_BALL) return false;
+  if (dyn != SN_DYN_NONE && (dyn != SN_DYN_INTEGRATOR || spec != SN_CHART_EXPMAP)) return false;
+  return (spec == SN_CHART_EXPMAP || spec == SN_CHART_QUAT) && m->actuator_ctrlnum[i] == 2 + spec &&
+         m->actuator_actnum[i] == (dyn == SN_DYN_NONE ? 0 : 3);
+}
+
 // Whether controls and activations of actuator i are those that its types need.
 static bool actuator_is_whole(const SnModel *m, int i) {
   const int dyn = m->actuator_dyntype[i];
+  if (m->actuator_gaintype[i] == SN_GAIN_SO3) return orientation_is_whole(m, i);
+  if (m->actuator_trntype[i] == SN_TRN_SO3) return false;
   if (m->actuator_gaintype[i] == SN_GAIN_PID) return controller_is_whole(m, i);
   if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return motor_is_whole(m, i);
   return m->actuator_gaintype[i] <= SN_GAIN_MUSCLE && m->actuator_biastype[i] <= SN_BIAS_MUSCLE &&
@@ -284,20 +296,21 @@ static SnCode check_actuators(const SnModel *m, SnError *err) {
   int ctrl = 0, out = 0, act = 0;
   for (int i = 0; i < m->nactuator; ++i) {
     const int id = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1], type = m->actuator_trntype[i];
-    const bool sites = type == SN_TRN_SITE || type == SN_TRN_SLIDERCRANK;
+    const bool sites = type == SN_TRN_SITE || type == SN_TRN_SLIDERCRANK || (type == SN_TRN_SO3 && ref >= 0);
+    const int outs = type == SN_TRN_SO3 ? 3 : 1;
     const int n = type == SN_TRN_TENDON ? m->ntendon : sites ? m->nsite : type == SN_TRN_BODY ? m->nbody : m->njnt;
     if (id < 0 || id >= n) COMPLAIN(actuator_trnid, 2 * i, "must be an object of the transmission's kind");
     if (sites && ref >= m->nsite) COMPLAIN(actuator_trnid, 2 * i + 1, "must be a site, or -1");
     if (type == SN_TRN_SLIDERCRANK && ref < 0) COMPLAIN(actuator_trnid, 2 * i + 1, "must be a site");
     if (m->actuator_ctrladr[i] != ctrl) COMPLAIN(actuator_ctrladr, i, "controls follow the order of actuators");
     if (m->actuator_outadr[i] != out) COMPLAIN(actuator_outadr, i, "forces follow the order of actuators");
-    if (m->actuator_outnum[i] != 1) COMPLAIN(actuator_outnum, i, "must be 1");
+    if (m->actuator_outnum[i] != outs) COMPLAIN(actuator_outnum, i, "must be 1, of an orientation 3");
     if (!actuator_is_whole(m, i))
       COMPLAIN(actuator_actnum, i, "must fit the activation dynamics, gain, bias and controls");
     if (m->actuator_actadr[i] != (m->actuator_actnum[i] ? act : -1))
       COMPLAIN(actuator_actadr, i, "activations follow the order of actuators");
     ctrl += m->actuator_ctrlnum[i];
-    out += 1;
+    out += outs;
     act += m->actuator_actnum[i];
   }
   if (ctrl != m->nu || out != m->nout || act != m->na)
@@ -392,6 +405,7 @@ static bool sensor_is_whole(const SnModel *m, int i) {
     if (obj == FRAME && (count_of(m, type) < 0 || type == SN_OBJ_JOINT || type == TENDON || type == ACTUATOR))
       return false;
     if (obj >= 0 && obj != type) return false;
+    if (obj == ACTUATOR && m->sensor_dim[i] != m->actuator_outnum[m->sensor_objid[i]]) return false;
     if (ref >= 0 && (m->sensor_reftype[i] != ref || m->sensor_refid[i] < 0)) return false;
     return true;
   }

@@ -3,7 +3,8 @@
 //
 // Row pattern by transmission: a joint's dofs; a tendon's row of ten_J; for sites, the dofs that move
 // one site but not the other (slider-crank: crank site and slider site; site: the site and its reference
-// site, or the world); all dofs for adhesion to a body. The pattern is fixed: MuJoCo drops zeros
+// site, or the world); all dofs for adhesion to a body. An orientation has three rows: of a ball joint one dof each, of
+// two sites alike. The pattern is fixed: MuJoCo drops zeros
 // from rows of sites and bodies, so patterns are compared as dense matrices.
 #include "physics/base/muscle_curves.h"
 #include "physics/base/vec.h"
@@ -45,25 +46,31 @@ static void two_site_row(const SnModel *m, int site, int ref, int *col, int *sid
   }
 }
 
-// Appends the row of actuator i at col[*n], side[*n] (NULL: counts).
-static SnCode actuator_row(const SnModel *m, int i, int *col, int *side, int *n, SnError *err) {
+// Appends row k of actuator i at col[*n], side[*n] (NULL: counts).
+static SnCode actuator_row(const SnModel *m, int i, int k, int *col, int *side, int *n, SnError *err) {
   static const int dofs[] = {6, 3, 1, 1};
   const int id = m->actuator_trnid[2 * i], ref = m->actuator_trnid[2 * i + 1];
   switch (m->actuator_trntype[i]) {
     case SN_TRN_JOINT:
     case SN_TRN_JOINTINPARENT:
-      for (int k = 0; k < dofs[m->jnt_type[id]]; ++k) row_entry(col, side, n, m->jnt_dofadr[id] + k, 0);
+      for (int d = 0; d < dofs[m->jnt_type[id]]; ++d) row_entry(col, side, n, m->jnt_dofadr[id] + d, 0);
       return SN_OK;
     case SN_TRN_TENDON:
-      for (int k = 0; k < m->ten_J_rownnz[id]; ++k)
-        row_entry(col, side, n, m->ten_J_colind[m->ten_J_rowadr[id] + k], 0);
+      for (int e = 0; e < m->ten_J_rownnz[id]; ++e)
+        row_entry(col, side, n, m->ten_J_colind[m->ten_J_rowadr[id] + e], 0);
       return SN_OK;
     case SN_TRN_SLIDERCRANK:
     case SN_TRN_SITE:
       two_site_row(m, id, ref, col, side, n);
       return SN_OK;
     case SN_TRN_BODY:
-      for (int k = 0; k < m->nv; ++k) row_entry(col, side, n, k, 0);
+      for (int d = 0; d < m->nv; ++d) row_entry(col, side, n, d, 0);
+      return SN_OK;
+    case SN_TRN_SO3:
+      if (ref < 0)
+        row_entry(col, side, n, m->jnt_dofadr[id] + k, 0);
+      else
+        two_site_row(m, id, ref, col, side, n);
       return SN_OK;
     default:
       return sn_fail(err, SN_ERR_UNSUPPORTED, "actuator %d: transmission type %d is not supported", i,
@@ -74,10 +81,10 @@ static SnCode actuator_row(const SnModel *m, int i, int *col, int *side, int *n,
 static SnCode setup_rows(SnModel *m, SnError *err) {
   m->nmom = 0;
   for (int i = 0; i < m->nactuator; ++i) {
-    if (m->actuator_outnum[i] != 1 || m->actuator_outadr[i] != i)
-      return sn_fail(err, SN_ERR_UNSUPPORTED, "actuator %d: only one output is supported", i);
-    const SnCode code = actuator_row(m, i, NULL, NULL, &m->nmom, err);
-    if (code != SN_OK) return code;
+    for (int k = 0; k < m->actuator_outnum[i]; ++k) {
+      const SnCode code = actuator_row(m, i, k, NULL, NULL, &m->nmom, err);
+      if (code != SN_OK) return code;
+    }
   }
   if (m->nmom > m->nJmom)
     return sn_fail(err, SN_ERR_FORMAT, "actuator_moment needs %d entries, the model has room for %d", m->nmom,
@@ -91,9 +98,12 @@ static SnCode setup_rows(SnModel *m, SnError *err) {
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   int n = 0;
   for (int i = 0; i < m->nactuator; ++i) {
-    m->mom_rowadr[i] = n;
-    actuator_row(m, i, m->mom_colind, m->mom_side, &n, NULL);
-    m->mom_rownnz[i] = n - m->mom_rowadr[i];
+    for (int k = 0; k < m->actuator_outnum[i]; ++k) {
+      const int out = m->actuator_outadr[i] + k;
+      m->mom_rowadr[out] = n;
+      actuator_row(m, i, k, m->mom_colind, m->mom_side, &n, NULL);
+      m->mom_rownnz[out] = n - m->mom_rowadr[out];
+    }
   }
   return SN_OK;
 }
@@ -111,7 +121,7 @@ static SnCode setup_columns(SnModel *m, SnError *err) {
     m->momT_adr[v + 1] += m->momT_adr[v];
     next[v] = m->momT_adr[v];
   }
-  for (int i = 0; i < m->nactuator; ++i)
+  for (int i = 0; i < m->nout; ++i)
     for (int k = m->mom_rowadr[i]; k < m->mom_rowadr[i] + m->mom_rownnz[i]; ++k) {
       const int at = next[m->mom_colind[k]]++;
       m->momT_entry[at] = k;
@@ -152,7 +162,8 @@ static SnCode setup_joint_actuators(SnModel *m, SnError *err) {
   for (int fill = 0; fill < 2; ++fill) {
     for (int i = 0; i < m->nactuator; ++i) {
       const int type = m->actuator_trntype[i], joint = m->actuator_trnid[2 * i];
-      if (type == SN_TRN_JOINT || type == SN_TRN_JOINTINPARENT) {
+      const bool turn = type == SN_TRN_SO3 && m->actuator_trnid[2 * i + 1] < 0;
+      if (type == SN_TRN_JOINT || type == SN_TRN_JOINTINPARENT || turn) {
         if (fill)
           m->jnt_act[next[joint]++] = i;
         else

@@ -120,7 +120,8 @@ static void pose_needs(SnModel *m) {
   }
   for (int i = 0; i < m->nactuator; ++i) {
     const int type = m->actuator_trntype[i], *id = m->actuator_trnid + 2 * i;
-    if (type != SN_TRN_SITE && type != SN_TRN_SLIDERCRANK) continue;
+    const bool turns = type == SN_TRN_SO3 && id[1] >= 0;
+    if (type != SN_TRN_SITE && type != SN_TRN_SLIDERCRANK && !turns) continue;
     site[id[0]] = 2;
     if (id[1] >= 0) site[id[1]] = 2;
   }

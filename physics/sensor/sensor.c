@@ -253,13 +253,13 @@ SN_LOCAL void sensor_raw_value(const SnModel *m, const SnWorld *w, int i, sn_rea
       value[0] = sensor_tendon_force(m, w, id);
       break;
     case SN_SENS_ACTUATORPOS:
-      value[0] = w->actuator_length[m->actuator_outadr[id]];
+      sn_copy(value, w->actuator_length + m->actuator_outadr[id], m->actuator_outnum[id]);
       break;
     case SN_SENS_ACTUATORVEL:
-      value[0] = w->actuator_velocity[m->actuator_outadr[id]];
+      sn_copy(value, w->actuator_velocity + m->actuator_outadr[id], m->actuator_outnum[id]);
       break;
     case SN_SENS_ACTUATORFRC:
-      value[0] = w->actuator_force[m->actuator_outadr[id]];
+      sn_copy(value, w->actuator_force + m->actuator_outadr[id], m->actuator_outnum[id]);
       break;
     default:
       value[0] = sensor_limit_value(w, type, id);
@@ -439,13 +439,14 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
         a->force_bar[m->actuator_outadr[m->ten_act[k]]] += bar[0];
       break;
     case SN_SENS_ACTUATORPOS:
-      a->trn_length_bar[m->actuator_outadr[id]] += bar[0];
+      for (int k = 0; k < m->actuator_outnum[id]; ++k) a->trn_length_bar[m->actuator_outadr[id] + k] += bar[k];
       break;
     case SN_SENS_ACTUATORVEL:
-      a->trn_rate_bar[SN_NMOTION * m->actuator_outadr[id] + SN_VEL] += bar[0];
+      for (int k = 0; k < m->actuator_outnum[id]; ++k)
+        a->trn_rate_bar[SN_NMOTION * (m->actuator_outadr[id] + k) + SN_VEL] += bar[k];
       break;
     case SN_SENS_ACTUATORFRC:
-      a->force_bar[m->actuator_outadr[id]] += bar[0];
+      for (int k = 0; k < m->actuator_outnum[id]; ++k) a->force_bar[m->actuator_outadr[id] + k] += bar[k];
       break;
     default:
       sensor_limit_vjp(m, w, a, type, id, bar[0]);

@@ -33,7 +33,10 @@
 // sn_joint_saturated.)
 SN_LOCAL bool integrate_held(const SnModel *m, const SnWorld *w, int i) {
   const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
-  const sn_real force = sn_limited_force(m, w, i), *range = m->actuator_forcerange + 2 * i;
+  const sn_real *range = m->actuator_forcerange + 2 * i;
+  if (trn == SN_TRN_SO3)
+    return m->actuator_forcelimited[i] && sn_norm3(w->actuator_force + m->actuator_outadr[i]) >= range[1];
+  const sn_real force = sn_limited_force(m, w, i);
   if (m->actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) return true;
   if (trn == SN_TRN_TENDON && m->tendon_actfrclimited[id]) {
     const sn_real slack = sn_max(SN_R(2e-10), 4 * SN_EPS);
@@ -62,7 +65,8 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
   if (integrate_off(m, w, i)) return 0;
   if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return sn_motor_slope(m, w, i, integrate_held(m, w, i));
   if (integrate_held(m, w, i)) return 0;
-  if (m->actuator_biastype[i] == SN_BIAS_AFFINE) bias = m->actuator_biasprm[SN_NBIAS * i + 2];
+  if (m->actuator_biastype[i] == SN_BIAS_AFFINE || m->actuator_biastype[i] == SN_BIAS_SO3)
+    bias = m->actuator_biasprm[SN_NBIAS * i + 2];
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE) gain = m->actuator_gainprm[SN_NGAIN * i + 2];
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
     gain = sn_muscle_gain_slope(m->muscle_gain + SN_NMUSCLE * i, w->actuator_length[out], w->actuator_velocity[out]);
@@ -76,8 +80,11 @@ SN_LOCAL sn_real integrate_actuator_slope(const SnModel *m, const SnWorld *w, in
 SN_LOCAL void integrate_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool damped = !(m->opt.disableflags & SN_DSBL_DAMPER), driven = !(m->opt.disableflags & SN_DSBL_ACTUATION);
   sn_next_activation(m, w, lane, sn_timestep(m, w), w->int_act);
-  SN_FOR(i, m->nactuator)
-  w->act_slope[m->actuator_outadr[i]] = driven ? -integrate_actuator_slope(m, w, i) : 0;
+  SN_FOR(i, m->nactuator) {
+    const int first = m->actuator_outadr[i];
+    const sn_real slope = driven ? -integrate_actuator_slope(m, w, i) : 0;
+    for (int o = first; o < first + m->actuator_outnum[i]; ++o) w->act_slope[o] = slope;
+  }
   SN_FOR(t, m->ntendon)
   w->ten_slope[t] = damped ? sn_damping_slope(m->ten_damp + (1 + SN_NPOLY) * t, w->ten_velocity[t]) : 0;
   SN_SYNC(lane);
@@ -348,7 +355,9 @@ SN_LOCAL void integrate_tendon_slope_vjp(const SnModel *m, const SnWorld *w, SnA
 SN_LOCAL void integrate_slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input,
                                         sn_bar bar) {
   const int out = m->actuator_outadr[i];
-  if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm) to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
+  const int type = m->actuator_biastype[i];
+  if ((type == SN_BIAS_AFFINE || type == SN_BIAS_SO3) && to->actuator_biasprm)
+    to->actuator_biasprm[SN_NBIAS * i + 2] += bar;
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
     to->actuator_gainprm[SN_NGAIN * i + 2] += bar * input;
   if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain || !to->muscle_moved[i]) return;
@@ -372,12 +381,21 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   const int adr = m->actuator_actadr[i], out = m->actuator_outadr[i], last = adr + m->actuator_actnum[i] - 1;
   const bool motor = m->actuator_gaintype[i] == SN_GAIN_DCMOTOR, held = integrate_held(m, w, i);
   if (integrate_off(m, w, i) || (held && !motor)) return;
-  const SnRow row = sn_output_row(m, w, out);
-  sn_bar *bar = a->trn_rate_bar + SN_NMOTION * out;
+  sn_bar *bar = a->trn_rate_bar + SN_NMOTION * out, slope_bar = {0};
   sn_real gain = 0, input;
-  const sn_bar slope_bar = sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[out], bar);
+  for (int o = out; o < out + m->actuator_outnum[i]; ++o) {
+    const SnRow row = sn_output_row(m, w, o);
+    slope_bar +=
+        sn_timestep(m, w) * integrate_row_vjp(m, w, a, &row, w->act_slope[o], a->trn_rate_bar + SN_NMOTION * o);
+  }
   if (motor) {
     sn_motor_slope_vjp(m, w, a, i, held, slope_bar);
+    return;
+  }
+  if (m->actuator_gaintype[i] == SN_GAIN_SO3) {
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a)) integrate_slope_model_vjp(m, w, sn_model_bar(a), i, 0, slope_bar);
+#endif
     return;
   }
   const bool muscle = m->actuator_gaintype[i] == SN_GAIN_MUSCLE;

@@ -37,7 +37,8 @@ static bool load_text(AgreeCase *c, int *i) {
               {"actuators", sn_actuator_xml},
               {"passive", sn_passive_xml},
               {"controllers", sn_controller_xml},
-              {"motors", sn_motor_xml}};
+              {"motors", sn_motor_xml},
+              {"orientations", sn_orientation_xml}};
   const int n = sizeof list / sizeof *list;
   if (*i >= n) {
     *i -= n;

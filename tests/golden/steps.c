@@ -239,7 +239,7 @@ static void small_models(void) {
   const char *const models[][2] = {{"tendons", sn_tendon_xml},      {"wraps", sn_wrap_xml},
                                    {"actuators", sn_actuator_xml},  {"passive", sn_passive_xml},
                                    {"all_sensors", golden_sensors}, {"controllers", sn_controller_xml},
-                                   {"motors", sn_motor_xml}};
+                                   {"motors", sn_motor_xml},        {"orientations", sn_orientation_xml}};
   for (size_t i = 0; i < sizeof models / sizeof *models; ++i) {
     sn_oracle_load_string(&o, models[i][1]);
     run_model(models[i][0], &o, i == 2 || i >= 4, false);

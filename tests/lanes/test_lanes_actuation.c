@@ -88,7 +88,8 @@ static void xml_models(void **state) {
   (void)state;
   char adhesion[2000];
   snprintf(adhesion, sizeof adhesion, sn_adhesion_xml, "pyramidal");
-  const char *const models[] = {sn_tendon_xml, sn_wrap_xml, sn_actuator_xml, sn_controller_xml, sn_motor_xml, adhesion};
+  const char *const models[] = {sn_tendon_xml, sn_wrap_xml,        sn_actuator_xml, sn_controller_xml,
+                                sn_motor_xml,  sn_orientation_xml, adhesion};
   for (size_t i = 0; i < sizeof models / sizeof *models; ++i) {
     char name[20];
     snprintf(name, sizeof name, "model %d", (int)i);

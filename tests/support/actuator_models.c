@@ -144,6 +144,31 @@ const char sn_motor_xml[] =
     ".3' inductance='.006' cogging='.1 9 0' saturation='.4 0 30'/>"
     "<dcmotor group='3' joint='h' lugre='20 .3 .1 .2 .3' inductance='.006'/></actuator></mujoco>";
 
+// Orientation servos on a ball joint and on sites of one branch and of two, by rotation vectors and quaternions, with
+// activations and limits.
+const char sn_orientation_xml[] =
+    "<mujoco><option timestep='.004'/><default><geom type='box' size='.1 .06 .08' contype='0' conaffinity='0'/>"
+    "</default><worldbody><site name='w' pos='.3 .1 1' euler='10 20 30'/>"
+    "<body pos='0 0 1'><joint name='h' axis='0 1 .2'/><geom pos='.1 0 0'/><site name='a' pos='.05 0 .02' euler='10 40 "
+    "30'/>"
+    "<body pos='.2 0 0'><joint name='s' type='slide' axis='1 0 .1'/><joint name='ball' type='ball' pos='.02 0 .01'/>"
+    "<geom pos='.1 0 .02'/><site name='b' pos='.06 0 .02' euler='-50 20 70'/>"
+    "<body pos='.2 0 0' euler='20 0 10'><joint name='c' type='ball'/><geom pos='.1 0 0'/>"
+    "<site name='c' pos='.1 .01 .01' euler='0 30 0'/></body></body>"
+    "<body pos='0 .3 0'><joint name='d' axis='0 0 1'/><geom pos='.05 0 0'/><site name='d' pos='.1 0 0' euler='90 0 "
+    "20'/></body></body>"
+    "<body pos='.2 .2 1.5'><freejoint/><geom pos='.01 0 0'/><site name='f' pos='.02 .02 .01' euler='5 6 7'/></body>"
+    "</worldbody><actuator><orientation name='turn' joint='ball' kp='2' kv='.1'/>"
+    "<orientation joint='ball' kp='1' input='quat' ctrlrange='-.8 .7'/>"
+    "<orientation joint='c' kp='3' kv='.2' forcerange='0 2'/><orientation site='c' refsite='a' kp='1.5' kv='.3'/>"
+    "<orientation site='f' refsite='b' kp='2' kv='.1' input='quat' forcerange='0 1.5'/>"
+    "<orientation site='d' refsite='w' kp='.7' ctrlrange='-.4 .9'/><motor joint='h'/>"
+    "<general joint='ball' dyntype='integrator' gaintype='so3' biastype='so3' gainprm='2' biasprm='.1 -2 -.3'/>"
+    "<general site='c' refsite='d' dyntype='integrator' gaintype='so3' biastype='so3' gainprm='1' biasprm='0 -1 -.1' "
+    "actearly='true' actrange='-.9 1.1'/><orientation group='3' joint='c' kp='2' kv='.4'/></actuator>"
+    "<sensor><actuatorpos actuator='turn'/><actuatorvel actuator='turn'/><actuatorfrc actuator='turn'/></sensor>"
+    "</mujoco>";
+
 const char sn_passive_xml[] = "<mujoco>" BODIES "</mujoco>";
 
 // Contacts of every kind, some in the gap, one on a geom of the world.

@@ -73,11 +73,11 @@ static void compare(SnOracle *o) {
   compare_next_activation(o);
 }
 
-static const char *const models[] = {sn_actuator_xml, sn_controller_xml, sn_motor_xml};
+static const char *const models[] = {sn_actuator_xml, sn_controller_xml, sn_motor_xml, sn_orientation_xml};
 
 static void every_branch(void **state) {
   (void)state;
-  for (int x = 0; x < 3; ++x) {
+  for (int x = 0; x < 4; ++x) {
     SnOracle o;
     sn_oracle_load_string(&o, models[x]);
     for (int k = 0; k < 300; ++k) {
@@ -92,10 +92,10 @@ static void every_branch(void **state) {
 // Flags and groups that switch things off; a control that is not a number switches all controls off.
 static void switches(void **state) {
   (void)state;
-  for (int k = 0; k < 21; ++k) {
+  for (int k = 0; k < 28; ++k) {
     SnError err;
-    const int c = k / 3;
-    mjModel *mj = sn_oracle_read_string(models[k % 3], &err);
+    const int c = k / 4;
+    mjModel *mj = sn_oracle_read_string(models[k % 4], &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;

@@ -88,14 +88,14 @@ static void check_with(const char *name, SnOracle *o, double speed, int samples,
   sn_grad_world_free(&s.g);
 }
 
-static const char *const models[] = {sn_actuator_xml, sn_controller_xml, sn_motor_xml};
+static const char *const models[] = {sn_actuator_xml, sn_controller_xml, sn_motor_xml, sn_orientation_xml};
 
 static void every_branch(void **state) {
   (void)state;
-  for (int x = 0; x < 3; ++x) {
+  for (int x = 0; x < 4; ++x) {
     SnOracle o;
     sn_oracle_load_string(&o, models[x]);
-    static const char *const names[] = {"actuation, all kinds", "controllers", "motors"};
+    static const char *const names[] = {"actuation, all kinds", "controllers", "motors", "orientations"};
     check_with(names[x], &o, 1, 60, sample);
     sn_oracle_free(&o);
   }
@@ -111,10 +111,10 @@ static bool bad_sample(void *context) {
 
 static void switches(void **state) {
   (void)state;
-  for (int k = 0; k < 15; ++k) {
+  for (int k = 0; k < 20; ++k) {
     SnError err;
-    const int c = k / 3;
-    mjModel *mj = sn_oracle_read_string(models[k % 3], &err);
+    const int c = k / 4;
+    mjModel *mj = sn_oracle_read_string(models[k % 4], &err);
     assert_non_null(mj);
     sn_oracle_tighten(mj);
     if (c == 0) mj->opt.disableflags |= mjDSBL_ACTUATION;

@@ -7,15 +7,13 @@
 #include "physics/model/model_arrays.h"
 #include "physics/step/step.h"
 #include "tests/support/actuator_models.h"
+#include "tests/support/actuator_steps.h"
 #include "tests/support/parameter_check.h"
 #include "tests/support/step_fixture.h"
 #include "tests/support/tolerance.h"
 
-// Random activations as large as those of a motor that runs: currents of amperes would break the bristles.
-static void draw(SnOracle *o, double speed) {
-  sn_oracle_randomize(o, speed);
-  for (int i = 0; i < o->m->na; ++i) o->d->act[i] *= 0.05;
-}
+// Activations are as large as those of a motor that runs: currents of amperes would break the bristles.
+static const double kAct = 0.05;
 
 static void load(SnOracle *o, const char *integrator) {
   char xml[8000];
@@ -24,77 +22,24 @@ static void load(SnOracle *o, const char *integrator) {
   sn_oracle_load_string(o, xml);
 }
 
+static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4"};
+
 static void against_mujoco(void **state) {
   (void)state;
-  static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4"};
   for (int k = 0; k < 4; ++k) {
     SnOracle o;
     load(&o, integrators[k]);
-    for (int s = 0; s < 20; ++s) {
-      draw(&o, 1);
-      sn_oracle_copy_state(&o);
-      mj_step(o.mj, o.d);
-      sn_step(o.m, &o.w, &o.lane);
-      sn_oracle_check("next qvel", o.w.qvel, o.d->qvel, o.m->nv, SN_TOL(1e-10, 1e-3));
-      for (int i = 0; i < o.m->na; ++i) {
-        char name[80];
-        snprintf(name, sizeof name, "%s, next act %d", integrators[k], i);
-        sn_oracle_check(name, o.w.act + i, o.d->act + i, 1, SN_TOL(1e-9, 1e-3));
-      }
-    }
-    sn_oracle_free(&o);
+    sn_check_actuator_steps(&o, integrators[k], kAct, 20);
   }
-}
-
-// ---- a step against differences ----
-
-static bool sample(void *context) {
-  SnGradWorld *g = context;
-  draw(g->o, 0.3);
-  sn_grad_world_sample(g);
-  return true;
-}
-
-static bool forward(void *context, const double *dx, double *y) {
-  SnGradWorld *g = context;
-  const int nv = g->m->nv;
-  sn_grad_world_move(g, dx);
-  sn_step_full(g);
-  for (int i = 0; i < nv; ++i) y[i] = (double)g->w.qvel[i];
-  for (int i = 0; i < g->m->na; ++i) y[nv + i] = (double)g->w.act[i];
-  return true;
-}
-
-static void adjoint(void *context, const double *ybar, double *xbar) {
-  SnGradWorld *g = context;
-  double bar[200] = {0};
-  assert_true(2 * g->m->nv + g->m->na <= 200);
-  memcpy(bar + g->m->nv, ybar, sizeof *ybar * (size_t)(g->m->nv + g->m->na));
-  sn_grad_world_move(g, NULL);
-  sn_forward(g->m, &g->w, &g->lane);
-  sn_step_full_vjp(g, bar);
-  sn_grad_world_result(g, xbar);
 }
 
 static void against_differences(void **state) {
   (void)state;
   sn_needs_doubles();
-  for (int k = 0; k < SN_STEP_INTEGRATORS; ++k) {
+  for (int k = 0; k < 4; ++k) {
     SnOracle o;
-    SnGradWorld g;
-    load(&o, sn_integrator_name[k]);
-    sn_grad_world_init(&g, &o);
-    const SnGradCase c = {.name = sn_integrator_name[k],
-                          .nx = sn_grad_world_nx(&g),
-                          .ny = o.m->nv + o.m->na,
-                          .context = &g,
-                          .sample = sample,
-                          .forward = forward,
-                          .adjoint = adjoint,
-                          .samples = 12};
-    sn_gradcheck(&c, 1);
-    sn_grad_world_free(&g);
-    sn_oracle_free(&o);
+    load(&o, integrators[k]);
+    sn_check_actuator_gradient(&o, integrators[k], kAct, 12);
   }
 }
 
@@ -133,7 +78,6 @@ static void by_parameters(void **state) {
       {"thermal='2 1 0 .03 20 60' cogging='.1 9 0' lugre='20 .3 .1 .2 .3'", 3}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
     for (int i = 0; i < 6; ++i) {
-      static const char *const integrators[] = {"Euler", "implicitfast", "implicit"};
       char xml[2000], what[400];
       SnOracle o;
       snprintf(xml, sizeof xml,
@@ -142,7 +86,7 @@ static void by_parameters(void **state) {
                "resistance='2' %s/></actuator></mujoco>",
                integrators[i % 3], cases[k].motor);
       sn_oracle_load_string(&o, xml);
-      draw(&o, i < 3 ? 1 : 0.1);
+      sn_actuator_draw(&o, i < 3 ? 1 : 0.1, kAct);
       snprintf(what, sizeof what, "%s, %s", integrators[i % 3], cases[k].motor);
       sn_check_step_parameters(&o, what, arrays, cases[k].arrays, moved);
       sn_oracle_free(&o);

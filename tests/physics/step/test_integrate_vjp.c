@@ -202,7 +202,9 @@ static void actuator_slopes(void **state) {
       "<velocity joint='a' kv='3' forcerange='-1 1'/><velocity tendon='p' kv='2'/>",
       "<dcmotor joint='b' motorconst='.4' resistance='.2' thermal='3 5 0 .04 20 25' gear='2'/><dcmotor tendon='q' "
       "motorconst='.3' resistance='.1' thermal='2 3 0 .02 20 20' inductance='.01' lugre='3 .4 .2 .3 .1'/><dcmotor "
-      "tendon='r' motorconst='.3' resistance='.1' input='pos vel' controller='1 0 2 0 0 .5' saturation='.3'/>"};
+      "tendon='r' motorconst='.3' resistance='.1' input='pos vel' controller='1 0 2 0 0 .5' saturation='.3'/>",
+      "<orientation joint='c' kp='2' kv='.4'/><orientation site='t' refsite='u' kp='1' kv='.7'/><orientation site='f' "
+      "refsite='s' kp='1' kv='.5'/>"};
   const size_t n = sizeof actuators / sizeof *actuators;
   for (size_t i = 0; i < 2 * n; ++i) {
     static char xml[5000];

@@ -104,8 +104,8 @@ static void integrators(void **state) {
   static const char *const option[] = {"<option integrator='Euler'/>", "<option integrator='implicitfast'/>",
                                        "<option integrator='implicit'/>", "<option integrator='RK4'/>"};
   for (int i = 0; i < 4; ++i) {
-    static const char *const models[] = {servo_xml, sn_controller_xml, sn_motor_xml};
-    for (int k = 0; k < 3; ++k) {
+    static const char *const models[] = {servo_xml, sn_controller_xml, sn_motor_xml, sn_orientation_xml};
+    for (int k = 0; k < 4; ++k) {
       char xml[8000];
       snprintf(xml, sizeof xml, "<mujoco>%s%s", option[i], models[k] + strlen("<mujoco>"));
       check(xml, option[i]);
@@ -198,6 +198,7 @@ static void columns(void **state) {
   check_columns_xml(sn_actuator_xml, "actuators");
   check_columns_xml(sn_controller_xml, "controllers");
   check_columns_xml(sn_motor_xml, "motors");
+  check_columns_xml(sn_orientation_xml, "orientations");
   snprintf(xml, sizeof xml, sn_adhesion_xml, "elliptic");
   check_columns_xml(xml, "adhesion");
   for (int i = 0; sn_dynamics_load_inline(&o, "", i, &name); ++i) {
