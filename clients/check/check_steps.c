@@ -49,16 +49,27 @@ static void check_isolated(SnCompare *c, SnOracle *o, bool contacts_alone, int s
   }
 }
 
+// Whether number i of (qpos, qvel) belongs to a tree that sleeps, which a change would wake.
+static bool is_asleep(const CheckRun *k, int i) {
+  const SnModel *m = k->o.m;
+  if (!sn_has_sleep(m)) return false;
+  int j = m->njnt - 1;
+  while (i < m->nq && m->jnt_qposadr[j] > i) --j;
+  const int tree = i < m->nq ? m->body_treeid[m->jnt_bodyid[j]] : m->dof_treeid[i - m->nq];
+  return k->o.d->tree_asleep[tree] >= 0;
+}
+
 // A state next to the present one: one number in four of positions and velocities off by up to 1e-14 of its size, at
 // least of 1, which is what two correct orders of additions differ by. (Not all: a joint that rests exactly on its
 // limit would gain or lose its row every time.)
 static void shake(CheckRun *k) {
   mjData *d = k->shaken;
+  if (sn_has_sleep(k->o.m)) mj_copyData(d, k->o.mj, k->o.d);  // sleepers have more than a state
   mj_setState(k->o.mj, d, k->state, mjSTATE_INTEGRATION);
   for (int i = 0; i < k->o.m->nq + k->o.m->nv; ++i) {
     mjtNum *x = i < k->o.m->nq ? d->qpos + i : d->qvel + (i - k->o.m->nq);
     const double amount = sn_oracle_uniform(&k->o);
-    if (sn_oracle_uniform(&k->o) > 0.5) *x += 1e-14 * fmax(1, fabs(*x)) * amount;
+    if (sn_oracle_uniform(&k->o) > 0.5 && !is_asleep(k, i)) *x += 1e-14 * fmax(1, fabs(*x)) * amount;
   }
 }
 
@@ -96,6 +107,8 @@ static void step_ours(CheckRun *k) {
   memcpy(o->w.qvel, s.qvel, sizeof *o->w.qvel * (size_t)m->nv);
   memcpy(o->w.act, s.act, sizeof *o->w.act * (size_t)m->na);
   memcpy(o->w.past, sinew_data_array(k->data, "history", NULL, NULL), sizeof *o->w.past * (size_t)m->nhistory);
+  if (sn_has_sleep(m))
+    memcpy(o->w.tree_asleep, sinew_data_int_array(k->data, "tree_asleep", NULL, NULL), sizeof(int) * (size_t)m->ntree);
   if (!good) o->w.time[0] = NAN;
 }
 

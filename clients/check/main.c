@@ -10,8 +10,10 @@
 
 #include "clients/base/args.h"
 #include "clients/check/check_files_private.h"
+#include "clients/base/api.h"
 #include "clients/check/check_print_private.h"
 #include "clients/reference/mujoco_log.h"
+#include "clients/reference/mirror.h"
 #include "physics/import/import_mjcf.h"
 
 typedef struct Settings {
@@ -62,14 +64,38 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-// What the settings ask for beside the steps.
+// What the settings ask for beside the steps, of two bodies.
+static SinewStatus compare_bodies(CheckBodies *bodies, const Settings *s, CheckReport *r, SinewError *why) {
+  SinewStatus status = SINEW_OK;
+  if (s->gradient) status = check_gradient(bodies, s->steps.steps, s->steps.seed, &r->gradient, why);
+  if (s->integrate && status == SINEW_OK)
+    status = check_integration(bodies, s->steps.steps, s->steps.seed, &r->integration, why);
+  return status;
+}
+
+// The same of bodies all of whose trees are awake: MuJoCo has no differences of others.
+static SinewStatus compare_awake(const CheckRun *k, const Settings *s, CheckReport *r, SinewError *why) {
+  api_fail(why, SINEW_ERR_MEMORY, "out of memory");
+  mjModel *mj = mj_copyModel(NULL, k->o.mj);
+  if (mj) mj->opt.enableflags &= ~mjENBL_SLEEP;
+  mjData *d = mj ? mj_makeData(mj) : NULL;
+  SinewModel *model = d ? sn_mirror_model(mj, why) : NULL;
+  SinewData *data = model ? sinew_data_create(model, why) : NULL;
+  CheckBodies awake = {.mj = mj, .d = d, .model = model, .data = data};
+  const SinewStatus status = data ? compare_bodies(&awake, s, r, why) : why->status;
+  sinew_data_free(data);
+  sinew_model_free(model);
+  if (d) mj_deleteData(d);
+  if (mj) mj_deleteModel(mj);
+  return status;
+}
+
 static void compare_more(const CheckRun *k, const Settings *s, CheckReport *r) {
   CheckBodies bodies = {.mj = k->o.mj, .d = k->o.d, .model = k->model, .data = k->data};
   SinewError why;
-  SinewStatus status = SINEW_OK;
-  if (s->gradient) status = check_gradient(&bodies, s->steps.steps, s->steps.seed, &r->gradient, &why);
-  if (s->integrate && status == SINEW_OK)
-    status = check_integration(&bodies, s->steps.steps, s->steps.seed, &r->integration, &why);
+  if (!s->gradient && !s->integrate) return;
+  const bool sleep = sn_has_sleep(k->o.m);
+  const SinewStatus status = sleep ? compare_awake(k, s, r, &why) : compare_bodies(&bodies, s, r, &why);
   if (status != SINEW_OK) sn_fail(&r->err, SN_ERR_STATE, "%s", why.text);
 }
 
@@ -222,6 +248,8 @@ int main(int argc, char **argv) {
       "within "
       "1e-6 and four times what MuJoCo's steps of twice that size are off, and with slopes within 1e-3; the motion is "
       "halved where these are off by more than 1e-3.\n\n"
+      "Under flag sleep both engines fall asleep and wake; derivatives and motions are compared with all trees "
+      "awake.\n\n"
       "A MODEL is MJCF, URDF (.urdf), a compiled model (.mjb), or a folder, all of whose files are checked. Exit "
       "status: "
       "0 agrees, 1 differs, 2 the model uses what is not supported (all of it is listed), 3 it cannot be loaded, 4 "

@@ -266,6 +266,7 @@ typedef struct SinewOptions {
   double viscosity;         // [N s/m^2]
   double wind[3];           // velocity of the fluid [m/s]
   double magnetic[3];       // magnetic flux, which magnetometers measure
+  double sleep_tolerance;   // velocity below which trees fall asleep under flag sleep [m/s]
 } SinewOptions;
 
 // Returns options to be filled in by sinew_model_get_options.
@@ -287,8 +288,11 @@ SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const Si
 
 // ---- one body ----
 
-// Makes a body at qpos0. The memory of a body grows with the number of its contacts, between steps. Free it with
-// sinew_data_free. Returns NULL and SINEW_ERR_MEMORY or SINEW_ERR_LIMIT on failure.
+// Makes a body at qpos0. Under flag sleep its trees fall asleep and wake as MuJoCo's do. To keep such a body's state,
+// keep tree_asleep and sleep_qpos, too, the positions at which trees sleep, and write all of it back. Rollouts of
+// batches, planners and runs with chosen steps have all trees awake, as if the flag were off.
+// The memory of a body grows with the number of its contacts, between steps. Free it with sinew_data_free. Returns NULL
+// and SINEW_ERR_MEMORY or SINEW_ERR_LIMIT on failure.
 SINEW_API SinewData *sinew_data_create(const SinewModel *model, SinewError *err);
 // Frees a body. Accepts NULL.
 SINEW_API void sinew_data_free(SinewData *data);
@@ -311,11 +315,11 @@ SINEW_API SinewStatus sinew_data_copy_state(SinewData *to, const SinewData *from
 SINEW_API double sinew_data_time(const SinewData *data);
 
 // Returns an array of a body under MuJoCo's name ("qpos", "xpos", "qfrc_bias", "sensordata", "efc_force"), or NULL when
-// there is none of this name and type. time, qpos, qvel, act, ctrl, history, mocap_pos, mocap_quat and qacc_warmstart
-// are inputs: write them between calls. Others are outputs of the last sinew_forward or sinew_step. A step computes
-// them at the state before it, as MuJoCo does (RK4: where it evaluates last). The shape goes to rows and cols, which
-// may be NULL. Views are valid until the body is freed; those of contacts' rows (efc_*) until the next step, forward or
-// derivative.
+// there is none of this name and type. time, qpos, qvel, act, ctrl, history, mocap_pos, mocap_quat, qacc_warmstart and,
+// under flag sleep, tree_asleep and sleep_qpos are inputs: write them between calls. Others are outputs of the last
+// sinew_forward or sinew_step. A step computes them at the state before it, as MuJoCo does (RK4: where it evaluates
+// last). The shape goes to rows and cols, which may be NULL. Views are valid until the body is freed; those of
+// contacts' rows (efc_*) until the next step, forward or derivative.
 //
 // A step leaves out what nothing reads, e.g. frames of geoms that touch nothing. Such an array is computed from the
 // next step or forward on after it was first asked for, and NaN until then.
@@ -399,7 +403,7 @@ static inline SinewCfd sinew_default_cfd(void) {
   return x;
 }
 // Sets how contacts of a body act from now on; `bodies` is read during the call. Returns SINEW_ERR_ARGUMENT,
-// SINEW_ERR_NOT_FOUND (a body) or SINEW_ERR_MEMORY on failure.
+// SINEW_ERR_NOT_FOUND (a body), SINEW_ERR_UNSUPPORTED (of a model with flag sleep) or SINEW_ERR_MEMORY on failure.
 SINEW_API SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, SinewError *err);
 
 // ---- derivatives of a step ----

@@ -45,6 +45,7 @@ SinewData *sinew_data_create(const SinewModel *model, SinewError *err) {
   if (data) {
     data->model = model;
     data->body = sn_growing_world_create(model->model, &why);
+    if (data->body && sn_has_sleep(model->model)) data->body->world.sleep_on[0] = 1;
   }
   if (data && data->body && make_arrays(data)) {
     api_ok(err);
@@ -194,6 +195,12 @@ SinewStatus sinew_data_set_cfd(SinewData *data, const SinewCfd *cfd, SinewError 
   SinewStatus status = api_data_enter(data, "sinew_data_set_cfd", err);
   if (status != SINEW_OK) return status;
   status = api_cfd_read(data->model, cfd, &data->cfd, err);
+  if (status == SINEW_OK && data->cfd.use != SINEW_CFD_NONE && sn_has_sleep(&data->body->model)) {
+    data->cfd.use = SINEW_CFD_NONE;
+    status = api_fail(err, SINEW_ERR_UNSUPPORTED,
+                      "sinew_data_set_cfd: the model has flag sleep, under which contacts do not act from a distance; "
+                      "take mjENBL_SLEEP out of enableflags by sinew_model_with_options");
+  }
   if (status == SINEW_OK) {
     api_data_use_cfd(data, data->cfd.use == SINEW_CFD_FORWARD);
     api_ok(err);

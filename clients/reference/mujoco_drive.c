@@ -18,6 +18,7 @@ void sn_mujoco_start(const mjModel *m, mjData *d) {
     mj_resetDataKeyframe(m, d, 0);
   else
     mj_resetData(m, d);
+  if (m->opt.enableflags & mjENBL_SLEEP) mj_forward(m, d);  // wakes sleepers that the keyframe has moved
 }
 
 void sn_mujoco_controls(const mjModel *m, mjData *d, uint64_t seed, double t, uint64_t *rng) {

@@ -24,7 +24,8 @@ mjModel *sn_oracle_read_string(const char *xml, SnError *err) {
 }
 
 void sn_oracle_tighten(mjModel *mj) {
-  mj->opt.disableflags |= mjDSBL_ISLAND | mjDSBL_AUTORESET;
+  mj->opt.disableflags |= mjDSBL_AUTORESET;
+  if (!(mj->opt.enableflags & mjENBL_SLEEP)) mj->opt.disableflags |= mjDSBL_ISLAND;  // islands are what sleeps
   mj->opt.solver = mjSOL_NEWTON;
   mj->opt.tolerance = 1e-14;
   mj->opt.iterations = 200;
@@ -46,6 +47,7 @@ SnCode sn_oracle_open(SnOracle *o, mjModel *mj, SnError *err) {
     return err && err->code != SN_OK ? err->code : code;
   }
   sn_world_init(o->m, &o->w, o->memory);
+  if (sn_has_sleep(o->m)) o->w.sleep_on[0] = 1;  // as in the body of a user
   o->lane = (SnLane){.id = 0, .n = 1, .shared = &o->shared, .team = NULL};
   return SN_OK;
 }
@@ -106,6 +108,10 @@ void sn_oracle_copy_state(SnOracle *o) {
   copy_real(o->w.mocap_quat, d->mocap_quat, 4 * m->nmocap);
   copy_real(o->w.qacc_warmstart, d->qacc_warmstart, m->nv);
   *o->w.warn = 0;
+  if (!sn_has_sleep(m)) return;
+  o->w.sleep_on[0] = 1;
+  copy_int(o->w.tree_asleep, d->tree_asleep, m->ntree);
+  copy_real(o->w.sleep_qpos, d->qpos, m->nq);
 }
 
 static void fill_contacts(SnOracle *o) {
@@ -282,7 +288,11 @@ static void fill_solver(SnOracle *o) {
   REAL(qacc, m->nv);
   REAL(qfrc_constraint, m->nv);
   REAL(efc_force, o->w.nefc[0]);
-  INTS(efc_state, o->w.nefc[0]);
+  for (int i = 0; i < o->w.nefc[0]; ++i)  // by islands, where MuJoCo has them
+    if (o->d->nisland > 0)
+      o->w.efc_state[o->d->map_iefc2efc[i]] = o->d->iefc_state[i];
+    else
+      o->w.efc_state[i] = o->d->efc_state[i];
 }
 
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
@@ -292,6 +302,8 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       break;
     case SN_STAGE_STATE:
       sn_oracle_copy_state(o);
+      break;
+    case SN_STAGE_SLEEP:  // computed from the state
       break;
     case SN_STAGE_KINEMATICS:
       fill_kinematics(o);

@@ -54,7 +54,7 @@ SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_
 
 // Force of actuator i before all limits.
 SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
-  if (sn_actuator_disabled(m, i)) return 0;
+  if (sn_actuator_idle(m, w, i)) return 0;
   if (sn_is_motor(m, i)) return sn_motor_force(m, w, i, bad_ctrl);
   if (sn_is_controller(m, i)) return sn_controller_force(m, w, i, bad_ctrl) + act_bias(m, w, i);
   return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
@@ -310,7 +310,7 @@ SN_LOCAL void act_bias_vjp(const SnModel *m, const SnWorld *w, int i, sn_bar bar
 // turns that it is shifted by to stay near the length are constant.
 SN_LOCAL void act_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar) {
   const int o = m->actuator_outadr[i], last = sn_last_activation(m, i);
-  if (!sn_any(bar) || sn_actuator_disabled(m, i)) return;
+  if (!sn_any(bar) || sn_actuator_idle(m, w, i)) return;
   if (sn_is_controller(m, i)) {
     sn_controller_vjp(m, w, a, i, bad_ctrl, bar, sn_bar_of(0), sn_bar_of(0));
     return;

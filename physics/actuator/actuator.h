@@ -61,6 +61,8 @@ SN_INLINE sn_bar *sn_applied_bar(const SnModel *m, SnAdjoint *a) {
 SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
 // Returns true when actuator i is in a group that is switched off.
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i);
+// Returns whether actuator i has no force: it is disabled, or what it acts on sleeps.
+SN_FUNC bool sn_actuator_idle(const SnModel *m, const SnWorld *w, int i);
 // Returns the force of all actuators on a dof, gravity compensation included, before its joint's limit.
 SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
 // Returns true when that force is beyond the limit of joint j, so that the limit stands for it in the derivatives.

@@ -186,7 +186,7 @@ SN_FUNC sn_real sn_motor_force(const SnModel *m, const SnWorld *w, int i, bool b
 SN_FUNC sn_real sn_motor_drag(const SnModel *m, const SnWorld *w, int i, sn_real force) {
   const sn_real *bias = m->actuator_biasprm + SN_NBIAS * i;
   const sn_real length = w->actuator_length[m->actuator_outadr[i]];
-  if (sn_actuator_disabled(m, i)) return force;
+  if (sn_actuator_idle(m, w, i)) return force;
   if (bias[MOTOR_COGGING] != 0) force += bias[MOTOR_COGGING] * sn_sin(bias[MOTOR_POLES] * length + bias[MOTOR_PHASE]);
   DcMotor d;
   dcmotor_open(m, w, i, false, &d);
@@ -408,7 +408,7 @@ SN_LOCAL void dcmotor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int 
 
 SN_FUNC void sn_motor_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar,
                                 sn_bar drag_bar) {
-  if (sn_actuator_disabled(m, i)) return;
+  if (sn_actuator_idle(m, w, i)) return;
   DcMotor d;
   DcMotorBar b = {0};
   dcmotor_see(m, w, i, bad_ctrl, &d);

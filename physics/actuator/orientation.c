@@ -75,7 +75,7 @@ SN_FUNC void sn_orientation_forces(const SnModel *m, SnWorld *w, int i, bool bad
   const sn_real kp = m->actuator_gainprm[SN_NGAIN * i], *prm = m->actuator_biasprm + SN_NBIAS * i;
   sn_real e[3], target[4];
   sn_zero(force, 3);
-  if (sn_actuator_disabled(m, i)) return;
+  if (sn_actuator_idle(m, w, i)) return;
   orientation_error(m, w, i, bad_ctrl, e, target);
   for (int k = 0; k < 3; ++k) force[k] = kp * e[k] + prm[0] + prm[2] * w->actuator_velocity[m->actuator_outadr[i] + k];
 }
@@ -175,7 +175,7 @@ SN_FUNC void sn_orientation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, int 
   sn_real e[3], back[3], force[3], target[4];
   sn_bar bar[3], turn[3];
   sn_copy3(bar, a->force_bar + o);
-  if (sn_actuator_disabled(m, i) || !(sn_any(bar[0]) || sn_any(bar[1]) || sn_any(bar[2]))) return;
+  if (sn_actuator_idle(m, w, i) || !(sn_any(bar[0]) || sn_any(bar[1]) || sn_any(bar[2]))) return;
   sn_orientation_forces(m, w, i, bad_ctrl, force);
   orientation_limit_vjp(m, a, i, force, bar);
   orientation_error(m, w, i, bad_ctrl, e, target);

@@ -373,6 +373,21 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
   return base + total;
 }
 
+// Takes those of `near` pairs of col_near out that a sleeping tree makes with static or sleeping bodies; returns how
+// many are left.
+SN_LOCAL int collide_awake(const SnModel *m, SnWorld *w, SnLane *lane, int near) {
+  SN_ONE(lane) {
+    int n = 0;
+    for (int i = 0; i < near; ++i) {
+      const SnPairInfo p = sn_pair_info(m, w->col_near[i]);
+      if (!sn_pair_asleep(m, w, p.geom[0], p.geom[1])) w->col_near[n++] = w->col_near[i];
+    }
+    w->col_offset[0] = n;
+  }
+  SN_SYNC(lane);
+  return w->col_offset[0];
+}
+
 #if !defined(SN_PACK)
 SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
   return collide_near_bits(m, w, pair, 1) != 0;
@@ -382,7 +397,8 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
   if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
     const bool sweep = m->nsweep > 0 && (m->unlisted || !w->cfd->on);
-    const int near = sweep ? sn_sweep(m, w, lane) : collide_broad(m, w, lane);
+    const int found = sweep ? sn_sweep(m, w, lane) : collide_broad(m, w, lane);
+    const int near = sn_any_asleep(m, w) ? collide_awake(m, w, lane, found) : found;
     for (int start = 0; start < near; start += m->ncollide)
       end = collide_chunk(m, w, lane, start, sn_mini(m->ncollide, near - start), end);
   }

@@ -34,6 +34,12 @@ typedef struct SnPairInfo {
   sn_real reach;   // margin + gap [m]
 } SnPairInfo;
 
+// Returns whether neither of two geoms is awake, in a world in which some sleep.
+SN_INLINE bool sn_pair_asleep(const SnModel *m, const SnWorld *w, int g1, int g2) {
+  return sn_body_sleep(m, w, m->geom_bodyid[g1]) != SN_BODY_AWAKE &&
+         sn_body_sleep(m, w, m->geom_bodyid[g2]) != SN_BODY_AWAKE;
+}
+
 SN_INLINE SnPairInfo sn_pair_info(const SnModel *m, int pair) {
   SnPairInfo p;
   if (pair < m->ncpair) {

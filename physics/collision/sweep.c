@@ -98,6 +98,7 @@ SN_LOCAL void sweep_note(const SnModel *m, SnWorld *w, SnSweep *s, uint64_t key)
 SN_LOCAL void sweep_take(const SnModel *m, SnWorld *w, SnSweep *s, int g1, int g2) {
   const int b1 = m->geom_bodyid[g1], b2 = m->geom_bodyid[g2];
   if (b1 == b2 || (!m->sweep_moves[g1] && !m->sweep_moves[g2])) return;
+  if (sn_any_asleep(m, w) && sn_pair_asleep(m, w, g1, g2)) return;
   const bool plane1 = m->geom_type[g1] == SN_GEOM_PLANE, plane2 = m->geom_type[g2] == SN_GEOM_PLANE;
   const sn_real reach = m->sweep_reach[g1] + m->sweep_reach[g2];
   sn_real d[3];
@@ -164,8 +165,36 @@ SN_LOCAL int sweep_intervals(const SnModel *m, SnWorld *w) {
   return n;
 }
 
+// How many geoms are awake, in a world in which some sleep.
+SN_LOCAL int sweep_awake(const SnModel *m, const SnWorld *w) {
+  int n = 0;
+  for (int i = 0; i < m->nsweep + m->nsweepplane; ++i)
+    n += sn_body_sleep(m, w, m->geom_bodyid[m->sweep_geom[i]]) == SN_BODY_AWAKE;
+  return n;
+}
+
+// Every pair of a geom that is awake with any other: sooner done than a sort, where few are.
+SN_LOCAL void sweep_pairs_of_awake(const SnModel *m, SnWorld *w, SnSweep *s) {
+  const int n = m->nsweep + m->nsweepplane;
+  for (int i = 0; i < n; ++i) {
+    const int g = m->sweep_geom[i];
+    if (sn_body_sleep(m, w, m->geom_bodyid[g]) != SN_BODY_AWAKE) continue;
+    for (int k = 0; k < n; ++k) {
+      const int other = m->sweep_geom[k];
+      const bool awake = sn_body_sleep(m, w, m->geom_bodyid[other]) == SN_BODY_AWAKE;
+      const bool planes = i >= m->nsweep && k >= m->nsweep;
+      if (!planes && (!awake || k > i)) sweep_take(m, w, s, g, other);
+    }
+  }
+}
+
 // Every pair whose intervals meet.
 SN_LOCAL void sweep_pairs(const SnModel *m, SnWorld *w, SnSweep *s) {
+  enum { FEW = 16 };
+  if (sn_any_asleep(m, w) && sweep_awake(m, w) <= FEW) {
+    sweep_pairs_of_awake(m, w, s);
+    return;
+  }
   const int n = sweep_intervals(m, w);
   const uint64_t *low = w->sweep_low;
   for (int i = 0; i < n; ++i) {

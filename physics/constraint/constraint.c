@@ -22,6 +22,7 @@
 // Rows of source s as the state and the disable flags have it.
 SN_LOCAL int source_count(const SnModel *m, const SnWorld *w, int s) {
   const int off = m->opt.disableflags;
+  if (sn_any_asleep(m, w) && sn_source_asleep(m, w, s)) return 0;
   if (s < m->nsrc_eq) return off & SN_DSBL_EQUALITY ? 0 : m->src_size[s];
   if (s < m->nsrc_fl) return off & SN_DSBL_FRICTIONLOSS ? 0 : m->src_size[s];
   return off & SN_DSBL_LIMIT ? 0 : sn_limit_count(m, w, s);

@@ -72,6 +72,30 @@ SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);
 // (diagonal.c). pass: 0, then what was returned. Returns -1 where none is left.
 SN_FUNC int sn_diagonal_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
 
+// ---- sleep.c: trees that fall asleep, where the model has the flag and the world asks for it ----
+
+// Returns the first tree of the island of a tree, by what sn_tree_roots has made.
+SN_FUNC int sn_tree_root(const int *root, int tree);
+// Joins trees by rows: root[t] (ntree) is t or an earlier tree of its island. One lane alone calls it, after
+// sn_make_constraint.
+SN_FUNC void sn_tree_roots(const SnModel *m, const SnWorld *w, int *root);
+// Wakes trees that the caller has moved; computes tree_awake and nasleep. A step begins with it.
+SN_FUNC void sn_sleep_begin(const SnModel *m, SnWorld *w, SnLane *lane);
+// Wake trees by limits of tendons, after sn_tendon, and by equalities, after contacts. Some must sleep, here and below.
+SN_FUNC void sn_wake_tendons(const SnModel *m, SnWorld *w, SnLane *lane);
+SN_FUNC void sn_wake_equalities(const SnModel *m, SnWorld *w, SnLane *lane);
+// Wakes trees by contacts. Returns whether any was: then contacts are to be made again.
+SN_FUNC bool sn_wake_contacts(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns whether an equality, limit or friction loss, source s, makes no rows because what it acts on sleeps.
+SN_FUNC bool sn_source_asleep(const SnModel *m, const SnWorld *w, int s);
+// Computes tree_next, which says who sleeps after the step, from rows and velocities.
+SN_FUNC void sn_sleep_decide(const SnModel *m, SnWorld *w, SnLane *lane);
+// Keeps the positions before a step is integrated, and puts those who sleep after it back to them, at rest.
+SN_FUNC void sn_sleep_hold(const SnModel *m, SnWorld *w, SnLane *lane);
+SN_FUNC void sn_sleep_end(const SnModel *m, SnWorld *w, SnLane *lane);
+// Takes the bars of the next state of those who sleep after the step: that of positions goes to qpos_bar.
+SN_FUNC void sn_sleep_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
+
 // ---- noslip.c ----
 
 // Solves friction once more, without regularisation, after Newton's method: qacc, efc_force, efc_state,

@@ -41,32 +41,19 @@ SN_LOCAL void slip_groups(SnWorld *w) {
   w->slip_num[0] = num;
 }
 
-SN_LOCAL int slip_find(const SnWorld *w, int tree) {
-  while (w->slip_root[tree] != tree) tree = w->slip_root[tree];
-  return tree;
-}
-
-// slip_root, slip_tree and slip_trace. Trees are joined by the columns of a row; the root is the first of them.
+// slip_root, slip_tree and slip_trace.
 SN_LOCAL void slip_islands(const SnModel *m, SnWorld *w) {
-  const bool one = (m->opt.disableflags & SN_DSBL_ISLAND) != 0;
+  int *root = w->slip_root;
+  sn_tree_roots(m, w, root);
   for (int t = 0; t < m->ntree; ++t) {
-    w->slip_root[t] = one ? 0 : t;
+    if (m->opt.disableflags & SN_DSBL_ISLAND) root[t] = 0;
     w->slip_trace[t] = 0;
     w->slip_open[t] = 1;
   }
-  for (int row = 0; row < w->nefc[0] && !one; ++row) {
-    const int *col = w->efc_J_colind + w->efc_J_rowadr[row];
-    const int first = slip_find(w, m->dof_treeid[col[0]]);
-    for (int k = 1, root = first; k < w->efc_J_rownnz[row]; ++k) {
-      const int other = slip_find(w, m->dof_treeid[col[k]]);
-      w->slip_root[sn_maxi(root, other)] = sn_mini(root, other);
-      root = sn_mini(root, other);
-    }
-  }
   for (int row = 0; row < w->nefc[0]; ++row)
-    w->slip_tree[row] = slip_find(w, m->dof_treeid[w->efc_J_colind[w->efc_J_rowadr[row]]]);
+    w->slip_tree[row] = sn_tree_root(root, m->dof_treeid[w->efc_J_colind[w->efc_J_rowadr[row]]]);
   for (int i = 0; i < m->nv; ++i)
-    w->slip_trace[slip_find(w, m->dof_treeid[i])] += w->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
+    w->slip_trace[sn_tree_root(root, m->dof_treeid[i])] += w->M[m->M_rowadr[i] + m->M_rownnz[i] - 1];
 }
 
 // slip_row and slip_A of group k.

@@ -165,6 +165,44 @@ static void check_actuators(Refusals *r) {
 #undef REFUSE
 }
 
+// True where a tree may fall asleep.
+static bool may_sleep(const mjModel *mj, int tree) {
+  return tree >= 0 && mj->tree_sleep_policy[tree] != mjSLEEP_NEVER && mj->tree_sleep_policy[tree] != mjSLEEP_AUTO_NEVER;
+}
+
+// The dofs of an actuator's transmission belong to trees that may sleep: by the joint, tendon, site or body.
+static bool acts_on_sleepers(const mjModel *mj, int i) {
+  const int id = mj->actuator_trnid[2 * i];
+  switch (mj->actuator_trntype[i]) {
+    case mjTRN_JOINT:
+    case mjTRN_JOINTINPARENT:
+      return may_sleep(mj, mj->body_treeid[mj->jnt_bodyid[id]]);
+    case mjTRN_TENDON:
+      return may_sleep(mj, mj->tendon_treeid[2 * id]);
+    case mjTRN_BODY:
+      return may_sleep(mj, mj->body_treeid[id]);
+    default:
+      return may_sleep(mj, mj->body_treeid[mj->site_bodyid[id]]);
+  }
+}
+
+// What sleeping trees cannot have: state that MuJoCo moves on by rates of long ago, equalities that MuJoCo refuses, a
+// frame that moves under them.
+static void check_sleep(Refusals *r) {
+  const mjModel *mj = r->mj;
+  if (!(mj->opt.enableflags & mjENBL_SLEEP)) return;
+  for (int i = 0; i < mj->nactuator; ++i)
+    if (mj->actuator_actnum[i] > 0 && acts_on_sleepers(mj, i))
+      refuse(r, mjOBJ_ACTUATOR, i, "an activation, of an actuator on a tree that may sleep (sleep='never' helps),");
+  for (int i = 0; i < mj->neq; ++i)
+    if (mj->eq_type[i] == mjEQ_TENDON) refuse(r, mjOBJ_EQUALITY, i, "an equality of tendons with flag sleep");
+  for (int t = 0; t < mj->ntree; ++t) {
+    const int body = mj->tree_bodyadr[t];
+    if (may_sleep(mj, t) && mj->body_mocapid[mj->body_rootid[body]] >= 0)
+      refuse(r, mjOBJ_BODY, body, "a tree under a mocap body that may sleep (sleep='never' helps)");
+  }
+}
+
 static void check_others(Refusals *r) {
   const mjModel *mj = r->mj;
   for (int i = 0; i < mj->nflex; ++i) refuse(r, mjOBJ_FLEX, i, "a deformable body (flex)");
@@ -189,6 +227,7 @@ char *sn_import_unsupported(const mjModel *mj, int *count) {
   check_geoms(&r, touchable);
   check_actuators(&r);
   check_others(&r);
+  check_sleep(&r);
   check_required(&r);
   free(touchable);
   if (fclose(r.out) != 0) {

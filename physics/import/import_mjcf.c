@@ -117,6 +117,13 @@ SAME(SN_ENBL_DIAGEXACT, mjENBL_DIAGEXACT);
 SAME(SN_ENBL_IPC, mjENBL_IPC);
 SAME(SN_ENBL_SPECULATIVE, mjENBL_SPECULATIVE);
 SAME(SN_NENABLE, mjNENABLE);
+SAME(SN_SLEEP_AUTO, mjSLEEP_AUTO);
+SAME(SN_SLEEP_AUTO_NEVER, mjSLEEP_AUTO_NEVER);
+SAME(SN_SLEEP_AUTO_ALLOWED, mjSLEEP_AUTO_ALLOWED);
+SAME(SN_SLEEP_NEVER, mjSLEEP_NEVER);
+SAME(SN_SLEEP_ALLOWED, mjSLEEP_ALLOWED);
+SAME(SN_SLEEP_INIT, mjSLEEP_INIT);
+SAME(SN_AWAKE, -(1 + mjMINAWAKE));
 SAME(SN_NDISABLE, mjNDISABLE);
 SAME(SN_SENS_VELOCIMETER, mjSENS_VELOCIMETER);
 SAME(SN_SENS_GYRO, mjSENS_GYRO);
@@ -171,6 +178,7 @@ SAME(1, mjPROJ_ORTHOGRAPHIC);
 // One enumerator for every field that has a rule; two rules for one field do not compile.
 enum {
 #define SN_MODEL_FIELD(type, name, rows, cols) RULE_##name,
+#define SN_MODEL_OWN(type, name, rows, cols)
 #include "physics/model/model_fields.inc"
 #undef SN_MODEL_FIELD
 #define SN_SIZE(name) RULE_##name,
@@ -304,6 +312,24 @@ static void take_colours(SnModel *m, const mjModel *mj) {
   for (int i = 0; i < m->ngeom; ++i)
     for (int k = 0; k < 4 && mj->geom_matid[i] >= 0; ++k)
       m->geom_rgba[4 * i + k] = (sn_real)mj->mat_rgba[4 * mj->geom_matid[i] + k];
+}
+
+// Which trees sleep at the start: those that the file says do. Which of them sleep together is what MuJoCo finds when
+// it resets its data with the flag on.
+static SnCode take_sleep(SnModel *m, const mjModel *mj, SnError *err) {
+  bool any = false;
+  for (int t = 0; t < m->ntree; ++t) {
+    m->tree_asleep0[t] = SN_AWAKE;
+    any = any || m->tree_sleep_policy[t] == SN_SLEEP_INIT;
+  }
+  if (!any) return SN_OK;
+  mjModel sleeping = *mj;
+  sleeping.opt.enableflags |= mjENBL_SLEEP;
+  mjData *d = mj_makeData(&sleeping);
+  if (!d) return sn_fail(err, SN_ERR_MEMORY, "import: out of memory");
+  for (int t = 0; t < m->ntree; ++t) m->tree_asleep0[t] = d->tree_asleep[t];
+  mj_deleteData(d);
+  return SN_OK;
 }
 
 // What geoms are there for besides being drawn: something can touch them, a sensor's ray can meet them.
@@ -492,12 +518,14 @@ SnModel *sn_import_mjmodel(const mjModel *mj, SnError *err) {
 #undef SN_SIZE
 #define SN_MODEL_FIELD(type, name, rows, cols) \
   for (int i = 0; i < (rows) * (cols); ++i) m->name[i] = (type)mj->name[i];
+#define SN_MODEL_OWN(type, name, rows, cols)
 #include "physics/model/model_fields.inc"
 #undef SN_MODEL_FIELD
   take_same_frames(m, mj);
   take_colours(m, mj);
   copy_option(m, mj);
-  if (!drop_unused(m, mj, err) || sn_model_check(m, err) != SN_OK || sn_model_setup(m, err) != SN_OK) {
+  if (take_sleep(m, mj, err) != SN_OK || !drop_unused(m, mj, err) || sn_model_check(m, err) != SN_OK ||
+      sn_model_setup(m, err) != SN_OK) {
     sn_model_free(m);
     m = NULL;
   }

@@ -170,7 +170,8 @@ enum {
   SN_DSBL_MULTICCD = 1 << 19,
   SN_NDISABLE = 20  // flags
 };
-// Lists enable flags: the first acts, the next three matter to MuJoCo's extra outputs alone, the others are refused.
+// Lists enable flags: override, sleep and diagexact act, the three between matter to MuJoCo's extra outputs alone, the
+// last two are refused.
 enum {
   SN_ENBL_OVERRIDE = 1 << 0,
   SN_ENBL_ENERGY = 1 << 1,
@@ -214,6 +215,17 @@ typedef enum SnCollider {
   SN_COLLIDER_HFIELD_FAR  // height fields at a distance: never a pair's own
 } SnCollider;
 
+// Lists who says whether a tree may fall asleep (mjtSleepPolicy).
+typedef enum SnSleepPolicy {
+  SN_SLEEP_AUTO,
+  SN_SLEEP_AUTO_NEVER,
+  SN_SLEEP_AUTO_ALLOWED,
+  SN_SLEEP_NEVER,
+  SN_SLEEP_ALLOWED,
+  SN_SLEEP_INIT
+} SnSleepPolicy;
+// Marks a tree that is fully awake. From -1 on it may fall asleep: it has been slow for ten steps.
+enum { SN_AWAKE = -11 };
 enum { SN_MAXNOSLIP = 200 };  // most sweeps of the noslip solver
 // Says what a fluid takes a part of a link for.
 typedef enum SnFluid { SN_FLUID_BOX, SN_FLUID_ELLIPSOID } SnFluid;
@@ -302,12 +314,15 @@ SnCode sn_model_check(const SnModel *m, SnError *err);
 SnCode sn_option_check(const SnOption *o, SnError *err);
 
 // Lists what the engine lacks of an integrator and flags as MuJoCo numbers them. Returns the number of lines; each is
-// complete and stays valid ("option 'sleep': sleeping is not supported").
+// complete and stays valid ("option 'ipc': incremental potential contact is not supported").
 enum { SN_OPTION_LINES = 6 };
 int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]);
 // Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types
 // needs it. Pairs with closed forms do without.
 bool sn_option_lacks_convex(int disableflags, int type1, int type2);
+
+// Returns whether trees that sleep, of which each has the number of the next one (ntree; awake: below 0), form cycles.
+bool sn_sleep_cycles_close(const int *tree_asleep, int ntree);
 
 // Computes every size of setup_sizes.inc and every array of setup_fields.inc. Call once, after the arrays are filled
 // and checked.

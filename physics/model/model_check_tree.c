@@ -147,11 +147,36 @@ static SnCode check_tendon_pattern(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+bool sn_sleep_cycles_close(const int *tree_asleep, int ntree) {
+  for (int t = 0; t < ntree; ++t) {
+    int at = t, steps = 0;
+    if (tree_asleep[t] < 0) continue;
+    do {
+      at = tree_asleep[at];
+    } while (at >= 0 && at < ntree && at != t && ++steps < ntree);
+    if (at != t) return false;
+  }
+  return true;
+}
+
+// Who sleeps at the start, and which trees tendons have.
+static SnCode check_sleep(const SnModel *m, SnError *err) {
+  if (!sn_sleep_cycles_close(m->tree_asleep0, m->ntree))
+    return sn_fail(err, SN_ERR_FORMAT, "model: tree_asleep0: trees that sleep have to form cycles");
+  for (int t = 0; t < m->ntendon; ++t) {
+    const int *tree = m->tendon_treeid + 2 * t;
+    if (m->tendon_treenum[t] > 0 && (tree[0] < 0 || (m->tendon_treenum[t] > 1 && tree[1] < 0)))
+      COMPLAIN(tendon_treenum, t, "has more trees than tendon_treeid");
+  }
+  return SN_OK;
+}
+
 SnCode sn_model_check_tree(const SnModel *m, SnError *err) {
   SnCode code = check_bodies(m, err);
   if (code == SN_OK) code = check_joints(m, err);
   if (code == SN_OK) code = check_dofs(m, err);
   if (code == SN_OK) code = check_trees(m, err);
+  if (code == SN_OK) code = check_sleep(m, err);
   if (code == SN_OK) code = check_inertia_pattern(m, err);
   if (code == SN_OK) code = check_tendon_pattern(m, err);
   return code;

@@ -30,6 +30,8 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
     return bad_option(err, "noslip_iterations", o->noslip_iterations, "must be 0 to 200");
   if (o->noslip_tolerance < 0)
     return bad_option(err, "noslip_tolerance", (double)o->noslip_tolerance, "must be at least 0");
+  if (o->sleep_tolerance < 0)
+    return bad_option(err, "sleep_tolerance", (double)o->sleep_tolerance, "must be at least 0");
   if (o->integrator < SN_INT_EULER || o->integrator > SN_INT_IMPLICITFAST)
     return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1), implicit (2) or implicitfast (3)");
   if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
@@ -42,11 +44,10 @@ static const struct {
   int bit;
   const char *text;
 } refused_flag[] = {
-    {SN_ENBL_SLEEP, "option 'sleep': sleeping is not supported"},
     {SN_ENBL_IPC, "option 'ipc': incremental potential contact is not supported"},
     {SN_ENBL_SPECULATIVE, "option 'speculative': speculative contact is not supported"},
 };
-static_assert(sizeof refused_flag / sizeof *refused_flag + 3 == SN_OPTION_LINES, "room for all lines");
+static_assert(sizeof refused_flag / sizeof *refused_flag + 4 == SN_OPTION_LINES, "room for all lines");
 
 static const char *refused_integrator(int integrator) {
   switch (integrator) {
@@ -67,6 +68,9 @@ int sn_option_unsupported(int integrator, int disableflags, int enableflags, con
   if ((line[n] = refused_integrator(integrator)) != NULL) ++n;
   for (size_t i = 0; i < sizeof refused_flag / sizeof *refused_flag; ++i)
     if (enableflags & refused_flag[i].bit) line[n++] = refused_flag[i].text;
+  if (integrator == SN_INT_RK4 && enableflags & SN_ENBL_SLEEP)
+    line[n++] =
+        "option 'sleep': sleeping under integrator RK4 (supported: Euler, implicit, implicitfast) is not supported";
   if (enableflags >> SN_NENABLE) line[n++] = "option 'enableflags': an unknown flag is not supported";
   if (disableflags >> SN_NDISABLE) line[n++] = "option 'disableflags': an unknown flag is not supported";
   return n;

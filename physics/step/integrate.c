@@ -13,6 +13,7 @@
 #include "physics/actuator/actuator.h"
 #include "physics/base/polynomial.h"
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/dynamics/dynamics.h"
 #include "physics/step/integrate_private.h"
 #include "physics/step/sense_private.h"
@@ -109,6 +110,11 @@ SN_LOCAL void integrate_euler(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const bool sleeps = sn_sleeps(m, w);
+  if (sleeps) {
+    sn_sleep_decide(m, w, lane);
+    sn_sleep_hold(m, w, lane);
+  }
   switch (m->opt.integrator) {
     case SN_INT_RK4:
       sn_integrate_rk4(m, w, lane);
@@ -121,6 +127,7 @@ SN_FUNC void sn_integrate(const SnModel *m, SnWorld *w, SnLane *lane) {
       integrate_euler(m, w, lane);
       break;
   }
+  if (sleeps) sn_sleep_end(m, w, lane);
 }
 #endif
 

@@ -52,7 +52,7 @@ SN_LOCAL bool integrate_held(const SnModel *m, const SnWorld *w, int i) {
 // Whether actuator i is switched off, or its joint is at the limit of its actuators.
 SN_LOCAL bool integrate_off(const SnModel *m, const SnWorld *w, int i) {
   const int trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
-  if (sn_actuator_disabled(m, i)) return true;
+  if (sn_actuator_idle(m, w, i)) return true;
   if ((trn != SN_TRN_JOINT && trn != SN_TRN_JOINTINPARENT) || !m->jnt_actfrclimited[id]) return false;
   const sn_real total = w->qfrc_actuator[m->jnt_dofadr[id]], *range = m->jnt_actfrcrange + 2 * id;
   return total <= range[0] || total >= range[1];

@@ -20,16 +20,31 @@
 #if !defined(SN_PACK)
 // qacc_smooth: the acceleration that the body would have without constraints.
 SN_LOCAL void step_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const bool asleep = sn_any_asleep(m, w);
   SN_FOR(i, m->nv) {
     w->qfrc_smooth[i] = w->qfrc_passive[i] - w->qfrc_bias[i] + w->qfrc_actuator[i];
+    if (asleep && !w->tree_awake[m->dof_treeid[i]]) w->qfrc_smooth[i] = 0;
     w->qacc_smooth[i] = w->qfrc_smooth[i];
   }
   SN_SYNC(lane);
   sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->qacc_smooth);
 }
 
+// Contacts, and who is woken by them and by equalities.
+SN_LOCAL void step_collide(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_POISON(COLLISION);
+  sn_collision(m, w, lane);
+  if (!sn_any_asleep(m, w)) return;
+  if (sn_wake_contacts(m, w, lane)) {
+    SN_POISON(COLLISION);
+    sn_collision(m, w, lane);
+  }
+  if (sn_any_asleep(m, w)) sn_wake_equalities(m, w, lane);
+}
+
 SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   // position
+  if (sn_has_sleep(m)) sn_sleep_begin(m, w, lane);
   SN_POISON(KINEMATICS);
   sn_kinematics(m, w, lane);
   SN_MARK(lane, KINEMATICS);
@@ -38,12 +53,12 @@ SN_FUNC void sn_forward(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_MARK(lane, INERTIA);
   SN_POISON(TENDON);
   sn_tendon(m, w, lane);
+  if (sn_any_asleep(m, w)) sn_wake_tendons(m, w, lane);
   SN_MARK(lane, TENDON);
   sn_make_M(m, w, lane);
   sn_factor_M(m, w, lane);
   SN_MARK(lane, INERTIA);
-  SN_POISON(COLLISION);
-  sn_collision(m, w, lane);
+  step_collide(m, w, lane);
   SN_MARK(lane, COLLISION);
   SN_POISON(CONSTRAINT);
   sn_make_constraint(m, w, lane);
@@ -157,12 +172,17 @@ SN_FUNC void sn_position_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
   sn_branched_vjp(m, w, a, lane, true);
   sn_bias_slope_vjp(m, w, a, lane);
   step_passes(m, w, a, lane);
+  if (sn_any_asleep(m, w)) {
+    SN_FOR(i, m->nv) if (!w->tree_awake[m->dof_treeid[i]]) a->qvel_bar[i] = sn_bar_of(0);
+    SN_SYNC(lane);
+  }
   SN_MARK(lane, KINEMATICS_VJP);
 }
 
 SN_FUNC void sn_step_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   sn_solve_finish(m, w, lane);  // both halves are meant for the same acceleration
   SN_MARK(lane, SOLVER_VJP);
+  if (sn_has_sleep(m)) sn_sleep_vjp(m, w, a, lane);
   sn_integrate_vjp(m, w, a, lane);
   SN_MARK(lane, INTEGRATE_VJP);
   sn_forward_vjp(m, w, a, lane);

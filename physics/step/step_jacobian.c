@@ -172,6 +172,10 @@ SN_LOCAL void jacobian_positions(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
 #if defined(SN_MODEL_BARS)
   if (to->by) parameters = sn_model_tangents_count(to->by->tangents);
 #endif
+  if (sn_sleeps(m, w)) {  // who falls asleep stays where it is
+    SN_FOR(i, m->nv) if (w->tree_next[m->dof_treeid[i]] >= 0) w->rk_rate[i] = 0;
+    SN_SYNC(lane);
+  }
   for (int e = 0; e < 3; ++e) {
     SN_FOR(i, m->nv) {
       const int j = m->dof_jntid[i], type = m->jnt_type[j], k = i - m->jnt_dofadr[j];

@@ -41,7 +41,10 @@ SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) {
     memset(w->cfd, 0, sizeof *w->cfd);
     *w->warn = 0;
+    if (sn_has_sleep(m)) w->sleep_on[0] = w->nasleep[0] = 0;
   }
+  SN_FOR(i, sn_has_sleep(m) * m->ntree) w->tree_asleep[i] = SN_AWAKE;
+  sn_lane_zero(lane, w->sleep_qpos, sn_has_sleep(m) * m->nq);
   sn_lane_zero(lane, w->time, 1);
   sn_lane_zero(lane, w->step, 1);
   sn_lane_zero(lane, w->qpos, m->nq);
@@ -99,6 +102,9 @@ void sn_world_reset(const SnModel *m, SnWorld *w) {
   memset(w->ctrl, 0, sizeof(sn_real) * (size_t)m->nu);
   sn_past_reset(m, &lane, w->past);
   reset_mocap(m, w);
+  if (!sn_has_sleep(m)) return;
+  memcpy(w->tree_asleep, m->tree_asleep0, sizeof(int) * (size_t)m->ntree);
+  memcpy(w->sleep_qpos, w->qpos, sizeof(sn_real) * (size_t)m->nq);
 }
 
 void sn_world_reset_key(const SnModel *m, SnWorld *w, int key) {

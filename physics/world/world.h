@@ -65,6 +65,7 @@ typedef enum SnConstraintState {
 typedef enum SnStage {
   SN_STAGE_CFD,
   SN_STAGE_STATE,
+  SN_STAGE_SLEEP,
   SN_STAGE_KINEMATICS,
   SN_STAGE_INERTIA,
   SN_STAGE_TENDON,
@@ -95,6 +96,30 @@ SN_INLINE bool sn_has_noslip(const SnModel *m) { return m->opt.noslip_iterations
 
 // Returns true where impedances are made of the exact diagonal of J M^-1 J', not of inverse inertias at qpos0.
 SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_DIAGEXACT) != 0; }
+
+// Returns true where trees can fall asleep: the flag sleep.
+SN_INLINE bool sn_has_sleep(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_SLEEP) != 0; }
+// Returns true where they do in this world: it asks for it, and contacts do not act from a distance.
+SN_INLINE bool sn_sleeps(const SnModel *m, const SnWorld *w) {
+  return sn_has_sleep(m) && w->sleep_on[0] != 0 && !w->cfd->on;
+}
+// Returns true where some do in this step; after sn_sleep_begin.
+SN_INLINE bool sn_any_asleep(const SnModel *m, const SnWorld *w) { return sn_sleeps(m, w) && w->nasleep[0] > 0; }
+
+// Lists what sleeping makes of a body (mjtSleepState).
+typedef enum SnSleepState { SN_BODY_STATIC = -1, SN_BODY_ASLEEP, SN_BODY_AWAKE } SnSleepState;
+// Returns the state of a body in a world in which sn_any_asleep holds. Mocap bodies, and what is welded to them, are
+// awake.
+SN_INLINE SnSleepState sn_body_sleep(const SnModel *m, const SnWorld *w, int body) {
+  const int tree = m->body_treeid[body];
+  if (tree >= 0) return w->tree_awake[tree] ? SN_BODY_AWAKE : SN_BODY_ASLEEP;
+  return m->body_mocapid[m->body_rootid[body]] >= 0 ? SN_BODY_AWAKE : SN_BODY_STATIC;
+}
+// Returns whether a tendon sleeps there: all of its trees do, two at most.
+SN_INLINE bool sn_tendon_asleep(const SnModel *m, const SnWorld *w, int t) {
+  const int n = m->tendon_treenum[t], *tree = m->tendon_treeid + 2 * t;
+  return (n == 1 || n == 2) && !w->tree_awake[tree[0]] && (n == 1 || !w->tree_awake[tree[1]]);
+}
 
 // Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
 SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {

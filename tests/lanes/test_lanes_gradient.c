@@ -25,6 +25,7 @@ static void run(SnLane *lane, void *arg) {
   sn_adjoint_clear(g->m, &g->a, lane);
   sn_step_vjp(g->m, &g->w, &g->a, lane);
   sn_position_vjp(g->m, &g->w, &g->a, lane);
+  if (sn_has_sleep(g->m)) sn_integrate(g->m, &g->w, lane);
 }
 
 static void gradient_on(Gradient *g, SnOracle *o, int lanes) {
@@ -33,6 +34,7 @@ static void gradient_on(Gradient *g, SnOracle *o, int lanes) {
   g->memory[1] = aligned_alloc(64, (sn_adjoint_size(o->m) + 63) / 64 * 64);
   sn_world_init(o->m, &g->w, g->memory[0]);
   sn_world_copy_state(o->m, &g->w, &o->w);
+  if (sn_has_sleep(o->m)) g->w.sleep_on[0] = 1;
   sn_adjoint_init(o->m, &g->a, g->memory[1]);
   for (int i = 0; i < o->m->nv; ++i) {
     g->a.qpos_next_bar[i] = (sn_real)(1 + i % 3);
@@ -64,6 +66,11 @@ static void compare(SnOracle *o) {
     same(one.a.ctrl_bar, many.a.ctrl_bar, m->nu);
     same(one.a.mocap_bar, many.a.mocap_bar, 6 * m->nmocap);
     same(one.a.past_bar, many.a.past_bar, sn_past_size(m));
+    if (sn_has_sleep(m)) {
+      same(one.w.qpos, many.w.qpos, m->nq);
+      same(one.w.sleep_qpos, many.w.sleep_qpos, m->nq);
+      assert_memory_equal(one.w.tree_asleep, many.w.tree_asleep, sizeof(int) * (size_t)m->ntree);
+    }
     gradient_free(&many);
   }
   gradient_free(&one);
@@ -132,6 +139,26 @@ static void surfaces(void **state) {
   }
 }
 
+// Trees that sleep, fall asleep, are woken by a contact; then the step itself is taken, too.
+static void sleepers(void **state) {
+  (void)state;
+  SnOracle o;
+  int asleep = 0, woken = 0;
+  sn_oracle_load_string(&o, sn_sleeping_model());
+  for (int t = 0; t < 150; ++t) {
+    int before = 0, after = 0;
+    for (int k = 0; k < o.m->ntree; ++k) before += o.d->tree_asleep[k] >= 0;
+    sn_oracle_copy_state(&o);
+    mj_step(o.mj, o.d);
+    for (int k = 0; k < o.m->ntree; ++k) after += o.d->tree_asleep[k] >= 0;
+    asleep += after > before;
+    woken += after < before;
+    if (t % 40 == 0 || after != before) compare(&o);
+  }
+  assert_true(asleep > 0 && woken > 0);
+  sn_oracle_free(&o);
+}
+
 static void myohand(void **state) {
   (void)state;
   SnOracle o;
@@ -147,6 +174,7 @@ static void myohand(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(implicit),
-                                     cmocka_unit_test(buffers), cmocka_unit_test(surfaces), cmocka_unit_test(myohand)};
+                                     cmocka_unit_test(buffers),      cmocka_unit_test(surfaces),
+                                     cmocka_unit_test(sleepers),     cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

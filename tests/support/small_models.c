@@ -101,6 +101,17 @@ static const char slipping[] =
 
 const char *sn_slipping_model(void) { return slipping; }
 
+// Trees that sleep: a box and a ball from the start, a slide and a box soon; a ball that wakes the first two.
+static const char sleeping[] =
+    "<mujoco><option timestep='.004'><flag sleep='enable'/></option><worldbody><geom type='plane' size='5 5 1'/>"
+    "<body pos='0 0 .0995' sleep='init'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"
+    "<body pos='0 0 .296' sleep='init'><freejoint/><geom size='.1'/></body>"
+    "<body pos='1 0 .0995'><freejoint/><geom type='box' size='.1 .1 .1'/></body>"
+    "<body pos='2 0 1'><joint type='slide' axis='1 0 0' frictionloss='.1'/><geom size='.1'/></body>"
+    "<body pos='.02 .01 .9'><freejoint/><geom size='.1'/></body></worldbody></mujoco>";
+
+const char *sn_sleeping_model(void) { return sleeping; }
+
 // Tendons that branch with armature, damping and muscles, gravity compensation of joints at their limits, a free body.
 static const char branches[] =
     "<mujoco><compiler autolimits='true'/><worldbody><site name='w' pos='-.3 .1 .2'/><body gravcomp='.5'><joint "

@@ -9,6 +9,8 @@ const char *sn_small_model(int i);
 // Returns a model with the noslip solver and exact diagonals: a finger with friction loss that pushes a box along a
 // floor.
 const char *sn_slipping_model(void);
+// Returns trees that sleep, fall asleep and are woken within 150 steps.
+const char *sn_sleeping_model(void);
 // Returns one more model, for the adjoint. It has tendons that branch, with armature, damping and a muscle, gravity
 // compensation, and actuators of joints at their limits.
 const char *sn_branching_model(void);

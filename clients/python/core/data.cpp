@@ -21,8 +21,8 @@ struct Data {
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
   // The inputs of the latest call, to make it again: it has left out what is asked for only now.
-  std::vector<std::pair<double *, size_t>> inputs;
-  std::vector<double> before;
+  std::vector<std::pair<char *, size_t>> inputs;  // where they lie, bytes
+  std::vector<char> before;
   int latest_steps = -1;                       // of the latest call; 0: a forward, -1: none that can be made again
   std::shared_ptr<const Cfd> cfd, cfd_before;  // NULL: MuJoCo's contacts
   bool all = false;                            // no frame is left out any more
@@ -39,23 +39,26 @@ Data::Data(const Model &of) : model(of) {
   if (!made) raise(err.status, err.text);
   handle = std::shared_ptr<SinewData>(made, sinew_data_free);
   SinewField field;
-  size_t numbers = 0;
+  size_t bytes = 0;
   for (int i = 0; sinew_data_field(made, i, &field); ++i) {
     if (!field.input) continue;
-    const size_t size = static_cast<size_t>(field.rows) * static_cast<size_t>(field.cols);
-    inputs.emplace_back(sinew_data_array(made, field.name, nullptr, nullptr), size);
-    numbers += size;
+    const size_t size = static_cast<size_t>(field.rows) * static_cast<size_t>(field.cols) *
+                        (field.integer ? sizeof(int) : sizeof(double));
+    void *const at = field.integer ? static_cast<void *>(sinew_data_int_array(made, field.name, nullptr, nullptr))
+                                   : sinew_data_array(made, field.name, nullptr, nullptr);
+    inputs.emplace_back(static_cast<char *>(at), size);
+    bytes += size;
   }
-  before.resize(numbers);
+  before.resize(bytes);
 }
 
-void save_inputs(const Data &data, std::vector<double> &to) {
-  double *at = to.data();
+void save_inputs(const Data &data, std::vector<char> &to) {
+  char *at = to.data();
   for (const auto &[x, n] : data.inputs) at = std::copy_n(x, n, at);
 }
 
-void restore_inputs(Data &data, const std::vector<double> &from) {
-  const double *at = from.data();
+void restore_inputs(Data &data, const std::vector<char> &from) {
+  const char *at = from.data();
   for (const auto &[x, n] : data.inputs) {
     std::copy_n(at, n, x);
     at += n;
@@ -97,7 +100,7 @@ void compute_left_out(Data &data, bool &done) {
   if (done) return;
   done = true;
   if (data.latest_steps < 0) return;
-  std::vector<double> present(data.before.size());
+  std::vector<char> present(data.before.size());
   save_inputs(data, present);
   const bool clear = sinew_data_warnings(data.handle.get()) == 0, other = data.cfd != data.cfd_before;
   SinewError err;

@@ -35,11 +35,11 @@ class Batch(Named):
     ...     batch.step()
 
     Fields of a body are attributes, live arrays (nsim, ...) with the names of ``mjData``. Inputs (time, qpos, qvel,
-    act, ctrl, history, mocap_pos, mocap_quat, qacc_warmstart) can be written, and are each simulation's state at
-    its next call; ``batch.ctrl = u`` writes those of all. Others are refreshed by every call, at the state before
-    its last step as in MuJoCo, and are zero between the moment that they are bound and the next call. Each
-    simulation has the numbers of a `Data` of its own, bit for bit, whatever the number of threads. A batch belongs
-    to one thread at a time.
+    act, ctrl, history, mocap_pos, mocap_quat, qacc_warmstart; under flag sleep tree_asleep and sleep_qpos) can be
+    written, and are each simulation's state at its next call; ``batch.ctrl = u`` writes those of all. Others are
+    refreshed by every call, at the state before its last step as in MuJoCo, and are zero between the moment that they
+    are bound and the next call. Each simulation has the numbers of a `Data` of its own, bit for bit, whatever the
+    number of threads. A batch belongs to one thread at a time.
 
     Parameters
     ----------

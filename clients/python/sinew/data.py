@@ -67,6 +67,9 @@ class Data(Named):
     others (`fields` lists them) are outputs of the last `step` or `forward`: live views that cannot be written.
     `efc_*`, whose sizes change, are copies. As in MuJoCo a step computes outputs at the state before it.
 
+    Under flag sleep trees fall asleep and wake as MuJoCo's do, and `tree_asleep` and `sleep_qpos`, the positions at
+    which they sleep, are inputs, too: part of the state. (`sinew.rollout` and planners keep all trees awake.)
+
     A step leaves out what nothing reads, such as frames of geoms that touch nothing, and `sensordata`. When one of
     these arrays is asked for, the last step or forward is made once more to fill it, and from then on every step
     computes it; with all frames a step can take twice as long. For many steps there is `sinew.rollout`.

@@ -54,6 +54,8 @@ class Options:
         Velocity of the fluid [m/s].
     magnetic : tuple of 3 floats
         Magnetic flux, which magnetometers measure.
+    sleep_tolerance : float
+        Velocity below which trees fall asleep under flag sleep [m/s].
     """
 
     timestep: float
@@ -80,6 +82,7 @@ class Options:
     viscosity: float
     wind: tuple[float, float, float]
     magnetic: tuple[float, float, float]
+    sleep_tolerance: float
 
 
 # Parameters of all contacts of a model that can be set, and that MuJoCo's options do not have.

@@ -304,7 +304,7 @@ scripts=$SOURCE/clients/scripts build=$(dirname "$BIN")
 [ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err || fail
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err || fail
 [ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err || fail
-echo '<mujoco><option><flag sleep="enable"/></option></mujoco>' >asleep.xml
-[ "$(status "$BIN/sinew-bench" step --model asleep.xml)" = 2 ] && grep -q sleep err || fail
+echo '<mujoco><option integrator="discrete"/></mujoco>' >refused.xml
+[ "$(status "$BIN/sinew-bench" step --model refused.xml)" = 2 ] && grep -q discrete err || fail
 [ ! -e MUJOCO_LOG.TXT ]
 echo "sinew-bench reports as documented"

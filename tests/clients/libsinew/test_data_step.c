@@ -42,7 +42,7 @@ static void bad_inputs(void **state) {
   SinewField f;
   int inputs = 0;
   for (int i = 0; sinew_data_field(b.data, i, &f); ++i) {
-    if (!f.input || f.rows * f.cols == 0) continue;
+    if (!f.input || f.rows * f.cols == 0) continue;  // no tree of this model sleeps
     ++inputs;
     double *x = sinew_data_array(b.data, f.name, NULL, NULL);
     for (int k = 0; k < BAD; ++k) {

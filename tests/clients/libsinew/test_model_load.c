@@ -192,8 +192,8 @@ static void bad_files_are_told(void **state) {
   refused_file(write_text("empty.xml", ""), SINEW_ERR_FORMAT, "empty.xml: MuJoCo cannot load it");
   refused_file(write_text("words.xml", "hello"), SINEW_ERR_FORMAT, "words.xml: MuJoCo cannot load it");
   refused_file(write_text("image.xml", "SINEWMDL"), SINEW_ERR_FORMAT, "model image: 8 bytes");
-  refused_file(write_text("asleep.xml", "<mujoco><option><flag sleep='enable'/></option></mujoco>"),
-               SINEW_ERR_UNSUPPORTED, "option 'sleep'");
+  refused_file(write_text("refused.xml", "<mujoco><option integrator='discrete'/></mujoco>"), SINEW_ERR_UNSUPPORTED,
+               "option 'integrator'");
 }
 
 static void bad_bytes_are_told(void **state) {
@@ -210,8 +210,8 @@ static void bad_bytes_are_told(void **state) {
   refused_text("<html/>", SINEW_ERR_FORMAT, "model in memory: MuJoCo cannot load it");
   refused_text("<mujoco><include file='nothing.xml'/></mujoco>", SINEW_ERR_FORMAT, "nothing.xml");
   refused_text("<mujoco><option timestep='0'/></mujoco>", SINEW_ERR_FORMAT, "option timestep is 0");
-  refused_text("<mujoco><option integrator='implicit'><flag sleep='enable'/></option></mujoco>", SINEW_ERR_UNSUPPORTED,
-               "option 'sleep'");
+  refused_text("<mujoco><option integrator='implicit'><flag speculative='enable'/></option></mujoco>",
+               SINEW_ERR_UNSUPPORTED, "option 'speculative'");
   for (size_t i = 0; i < sizeof noise; ++i) noise[i] = (char)(i * 197 + 11);
   refused_bytes(noise, sizeof noise, NULL, SINEW_ERR_FORMAT, "model in memory: MuJoCo cannot load it");
   // elements within elements, and entities of entities, of which MuJoCo's parser knows none

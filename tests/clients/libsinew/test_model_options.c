@@ -53,7 +53,8 @@ static const char xml[] =
   X("ccd_iterations", o->ccd_iterations = 30)                                   \
   X("noslip_iterations", o->noslip_iterations = 3)                              \
   X("noslip_tolerance", (o->noslip_iterations = 9, o->noslip_tolerance = 1e-4)) \
-  X("magnetic", o->magnetic[1] = .3)
+  X("magnetic", o->magnetic[1] = .3)                                            \
+  X("sleep_tolerance", (o->enableflags |= mjENBL_SLEEP, o->sleep_tolerance = .5))
 enum { ACTING = 14 };  // the first of them change the motion
 #define NAME(name, change) name,
 static const char *const names[] = {CASES(NAME)};
@@ -287,8 +288,8 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.integrator = 99, SINEW_ERR_UNSUPPORTED, "an unknown integrator");
   REFUSED(o.disableflags = 1 << mjNDISABLE, SINEW_ERR_UNSUPPORTED, "option 'disableflags': an unknown flag");
   REFUSED(o.enableflags = 1 << mjNENABLE, SINEW_ERR_UNSUPPORTED, "option 'enableflags': an unknown flag");
-  REFUSED(o.enableflags = mjENBL_SLEEP | mjENBL_IPC, SINEW_ERR_UNSUPPORTED,
-          "option 'sleep': sleeping is not supported\noption 'ipc'");
+  REFUSED((o.enableflags = mjENBL_SPECULATIVE | mjENBL_IPC), SINEW_ERR_UNSUPPORTED,
+          "option 'ipc': incremental potential contact is not supported\noption 'speculative'");
   REFUSED(o.size = 0, SINEW_ERR_ARGUMENT, "SinewOptions.size is 0");
   REFUSED(o.size = offsetof(SinewOptions, disableactuator) - 1, SINEW_ERR_ARGUMENT, "SinewOptions.size");
   REFUSED(o.density = -1, SINEW_ERR_ARGUMENT, "option density is -1: must be at least 0");

@@ -25,9 +25,9 @@ cmp ball.sinew again.sinew || fail "images differ"
 "$BIN/sinew-import" ball.xml || fail "check only"
 
 # 2: unsupported, all of it on standard error, or in the report
-echo '<mujoco><option integrator="discrete"><flag sleep="enable"/></option></mujoco>' >asleep.xml
-[ "$(status "$BIN/sinew-import" asleep.xml -o asleep.sinew)" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -e asleep.sinew ] || fail "unsupported"
-[ "$(status "$BIN/sinew-import" asleep.xml --json)" = 2 ] && grep -q '"unsupported":.*discrete.*sleep' out || fail "unsupported, JSON"
+echo '<mujoco><option integrator="discrete"><flag ipc="enable"/></option></mujoco>' >refused.xml
+[ "$(status "$BIN/sinew-import" refused.xml -o refused.sinew)" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -e refused.sinew ] || fail "unsupported"
+[ "$(status "$BIN/sinew-import" refused.xml --json)" = 2 ] && grep -q '"unsupported":.*discrete.*ipc' out || fail "unsupported, JSON"
 
 # 3: cannot be loaded
 [ "$(status "$BIN/sinew-import" nothere.xml)" = 3 ] && grep -q 'nothere.xml: No such file' err || fail "no file"

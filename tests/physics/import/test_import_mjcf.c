@@ -33,12 +33,26 @@ static void assert_line(const char *text, const char *line) {
 
 #define BALL "<body name='b'><freejoint name='f'/><geom name='ball' size='.1'/></body>"
 
+typedef struct Refused {
+  const char *xml, *line;
+  int count;
+} Refused;
+
+static void check_refused(const Refused *cases, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    char xml[2000];
+    snprintf(xml, sizeof xml, "<mujoco>%s</mujoco>", cases[i].xml);
+    int count = 0;
+    char *text = refusals(xml, &count);
+    assert_line(text, cases[i].line);
+    if (count < cases[i].count) fail_msg("%d lines, expected at least %d:\n%s", count, cases[i].count, text);
+    free(text);
+  }
+}
+
 static void each_refusal_names_element_and_feature(void **state) {
   (void)state;
-  static const struct {
-    const char *xml, *line;
-    int count;
-  } cases[] = {
+  static const Refused cases[] = {
       {"<option><flag nativeccd='disable'/></option><asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset>"
        "<worldbody>" BALL "<geom name='land' type='hfield' hfield='h'/></worldbody>",
        "geom 'land': convex collision without nativeccd", 1},
@@ -49,7 +63,7 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<option viscosity='-1e-3'/>", "option 'viscosity': a viscosity below 0 is not supported", 1},
       {"<option integrator='discrete'/>",
        "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported", 1},
-      {"<option><flag sleep='enable'/></option>", "option 'sleep': sleeping is not supported", 1},
+      {"<option integrator='RK4'><flag sleep='enable'/></option>", "option 'sleep': sleeping under integrator RK4", 1},
       {"<option><flag speculative='enable'/></option>", "option 'speculative': speculative contact", 1},
       {"<option><flag nativeccd='disable'/></option><worldbody><geom name='rock' size='1' contype='2'/><geom size='1'/>"
        "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3' contype='0' "
@@ -67,22 +81,33 @@ static void each_refusal_names_element_and_feature(void **state) {
        "radius='.01'/></worldbody>",
        "flex 'cloth': a deformable body (flex) is not supported", 1},
   };
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    char xml[2000];
-    snprintf(xml, sizeof xml, "<mujoco>%s</mujoco>", cases[i].xml);
-    int count = 0;
-    char *text = refusals(xml, &count);
-    assert_line(text, cases[i].line);
-    if (count < cases[i].count) fail_msg("%d lines, expected at least %d:\n%s", count, cases[i].count, text);
-    free(text);
-  }
+  check_refused(cases, sizeof cases / sizeof *cases);
+}
+
+static void what_sleepers_cannot_have_is_refused(void **state) {
+  (void)state;
+  static const Refused cases[] = {
+      {"<option><flag sleep='enable'/></option><worldbody><body sleep='allowed'><joint name='j'/><geom "
+       "size='.1'/></body>"
+       "</worldbody><actuator><general name='slow' joint='j' dyntype='filter' dynprm='.1'/></actuator>",
+       "actuator 'slow': an activation, of an actuator on a tree that may sleep (sleep='never' helps), is not", 1},
+      {"<option><flag sleep='enable'/></option><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
+       "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><equality><tendon name='e' tendon1='t'/>"
+       "</equality>",
+       "equality 'e': an equality of tendons with flag sleep is not supported", 1},
+      {"<option><flag sleep='enable'/></option><worldbody><body mocap='true'><body name='hung'><joint/><geom "
+       "size='.1'/>"
+       "</body></body></worldbody>",
+       "body 'hung': a tree under a mocap body that may sleep (sleep='never' helps) is not supported", 1},
+  };
+  check_refused(cases, sizeof cases / sizeof *cases);
 }
 
 static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
   char *text = refusals(
-      "<mujoco><option density='-1' integrator='discrete'><flag sleep='enable' nativeccd='disable'/></option>"
+      "<mujoco><option density='-1' integrator='discrete'><flag ipc='enable' nativeccd='disable'/></option>"
       "<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
       "<geom name='land' type='hfield' hfield='h'/><geom name='sea' type='hfield' hfield='h'/></worldbody>"
       "</mujoco>",
@@ -90,7 +115,7 @@ static void everything_is_named_not_only_the_first(void **state) {
   assert_int_equal(count, 6);  // the ball, too, which needs convex collision with the height fields
   assert_line(text, "option 'density'");
   assert_line(text, "option 'integrator'");
-  assert_line(text, "option 'sleep'");
+  assert_line(text, "option 'ipc'");
   assert_line(text, "geom 'land'");
   assert_line(text, "geom 'sea'");
   free(text);
@@ -209,6 +234,7 @@ static void bad_numbers_are_named(void **state) {
       {&mj->opt.timestep, NAN, "option timestep is nan: must be finite"},
       {&mj->opt.impratio, 0, "option impratio is 0: must be above 0"},
       {&mj->opt.noslip_tolerance, -1, "option noslip_tolerance is -1: must be at least 0"},
+      {&mj->opt.sleep_tolerance, -1, "option sleep_tolerance is -1: must be at least 0"},
       {&mj->opt.gravity[2], INFINITY, "option gravity is inf: must be finite"},
       {&mj->body_mass[1], NAN, "body_mass[1] is nan: must be finite"},
       {&mj->body_mass[1], -1, "body_mass[1] is -1: must be at least 0"},
@@ -253,6 +279,7 @@ static void sizes_over_their_caps_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_refusal_names_element_and_feature),
+      cmocka_unit_test(what_sleepers_cannot_have_is_refused),
       cmocka_unit_test(everything_is_named_not_only_the_first),
       cmocka_unit_test(a_long_list_says_how_much_is_left),
       cmocka_unit_test(what_only_shows_is_accepted),

@@ -61,7 +61,7 @@ def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1, *, fields: bool = 
     Raises
     ------
     UnsupportedError
-        The model uses what the engine does not have; qfrc_applied or xfrc_applied is not zero; eq_active is not as in
+        The model uses what the engine does not have, or flag sleep; qfrc_applied or xfrc_applied is not zero; eq_active is not as in
         the model; a callback is set.
     DivergedError
         A number is NaN or beyond 1e10. The MjData stays as it was: nothing is reset.
@@ -90,6 +90,8 @@ def _moved_by(m: mujoco.MjModel, d: mujoco.MjData) -> _Moved:
         raise ArgumentError(f"d: {type(d).__name__}, expected a mujoco.MjData")
     if mujoco.get_mjcb_control() or mujoco.get_mjcb_passive() or mujoco.get_mjcb_contactfilter():
         raise UnsupportedError("a callback of control, passive forces or contacts is set: the engine calls none")
+    if m.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP:
+        raise UnsupportedError("flag sleep: an MjData keeps more of sleeping trees than its arrays; use sinew.Data")
     model = model_of(m)
     moved = _moved.get(d)
     if moved is None or moved.model is not model or moved.m is not m:

@@ -28,11 +28,12 @@ STEP = 1e-5  # of a parameter's size, by which it is moved
 _LINEAR = 1e-10  # share of a number by which one that was foretold may be off
 _OPTIONS = ("timestep", "impratio", "tolerance", "ls_tolerance", "ccd_tolerance", "gravity", "o_margin", "o_solref",
             "o_solimp", "o_friction", "density", "viscosity", "wind", "magnetic")  # fmt: skip
-_FOLLOWING = ("body_subtreemass",)  # other arrays give it
+_FOLLOWING = ("body_subtreemass", "tree_asleep0")  # other arrays, and MuJoCo's data, give them
 # What the others give at qpos0.
 _CONSTANTS = ("dof_M0", "dof_invweight0", "body_invweight0", "tendon_length0", "tendon_invweight0", "actuator_acc0")
 _FIXED = ("integrator", "cone", "iterations", "ls_iterations", "ccd_iterations", "disableflags", "enableflags",
-          "disableactuator", "noslip_iterations", "noslip_tolerance")  # fmt: skip
+          "disableactuator", "noslip_iterations", "noslip_tolerance",
+          "sleep_tolerance")  # fmt: skip
 
 
 class DifferencesWarning(UserWarning):

@@ -1,0 +1,208 @@
+// Sleeping trees against MuJoCo's over hundreds of steps: who falls asleep, when, in which cycle, what wakes them. The
+// adjoint of steps in which trees sleep or fall asleep against differences. What is refused.
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "physics/constraint/constraint.h"
+#include "physics/import/import_mjcf.h"
+#include "physics/step/step.h"
+#include "tests/support/constraint_models.h"
+#include "tests/support/gradcheck.h"
+#include "tests/support/step_fixture.h"
+
+enum { MOST_TREES = 64 };
+
+#define FLOOR "<geom type='plane' size='5 5 1'/>"
+#define BALL(name, pos, more) \
+  "<body name='" name "' pos='" pos "' " more "><freejoint/><geom type='sphere' size='.1' mass='1'/></body>"
+#define BOX(name, pos, more) \
+  "<body name='" name "' pos='" pos "' " more "><freejoint/><geom type='box' size='.1 .1 .1' mass='1'/></body>"
+#define SLIDE(name, pos, more, joint)                                                                    \
+  "<body name='" name "' pos='" pos "' " more "><joint name='" name "' type='slide' axis='1 0 0' " joint \
+  "/><geom type='sphere' size='.1' mass='1' contype='0' conaffinity='0'/><site name='" name "'/></body>"
+
+// What happens from outside at a step; both engines get the same numbers.
+typedef struct Event {
+  int step;
+  enum { QVEL, QPOS, MOCAP, CTRL } what;
+  int index;
+  double value;
+} Event;
+
+// A run, and what it has to show.
+typedef struct Run {
+  const char *name, *option, *world, *rest;
+  int steps, asleep, woken;  // least number of trees that sleep at once, and of times that one was woken
+  Event event[4];
+} Run;
+
+static const Run runs[] = {
+    {"boxes fall asleep, a ball wakes them",
+     "",
+     FLOOR BOX("a", "0 0 .0995", "") BOX("b", "0 0 .2982", "") BOX("c", "1 0 .0995", "") BOX("d", "1 1 .0995", "")
+         BALL("e", "0 0 4", ""),
+     "",
+     700,
+     4,
+     2,
+     {{0}}},
+    {"a sleeper is pushed, one is moved",
+     "",
+     FLOOR BOX("a", "0 0 .0995", "") BOX("b", "0 0 .2982", "") BOX("c", "1 0 .0995", "") BOX("d", "2 0 .0995", ""),
+     "",
+     500,
+     4,
+     4,
+     {{200, QVEL, 12, .5}, {300, QPOS, 2, .45}, {330, QVEL, 18, 1}}},
+    {"islands through equalities",
+     "gravity='0 0 0'",
+     FLOOR SLIDE("a", "0 0 1", "", "damping='3'") SLIDE("b", "0 1 1", "", "damping='3'")
+         SLIDE("c", "0 2 1", "", "damping='3' frictionloss='.1'") BALL("d", "0 3 1", "") BALL("e", ".3 3 1", ""),
+     "<equality><joint joint1='a' joint2='b'/><weld body1='d' body2='c'/><connect body1='d' body2='e' anchor='.2 0 0'/>"
+     "</equality>",
+     900,
+     5,
+     2,
+     {{5, QVEL, 0, .3}, {700, QVEL, 1, .2}}},
+    {"those that sleep at the start, a tower, one that floats",
+     "",
+     FLOOR BOX("a", "0 0 .0995", "sleep='init'") BOX("b", "0 0 .2982", "sleep='init'")
+         BALL("c", "1 0 2", "sleep='init'") BALL("d", "0 0 1.5", "") BALL("e", "1 0 3", "sleep='never'"),
+     "",
+     600,
+     3,
+     3,
+     {{0}}},
+    {"a limit of a tendon wakes",
+     "gravity='0 0 0'",
+     SLIDE("a", "0 0 1", "sleep='init'", "") SLIDE("b", "1 0 1", "", ""),
+     "<tendon><spatial limited='true' range='0 1.2'><site site='a'/><site site='b'/></spatial></tendon>",
+     600,
+     1,
+     1,
+     {{0, QVEL, 1, .4}}},
+    {"a mocap body wakes by contact and by equality",
+     "",
+     FLOOR "<body name='hand' mocap='true' pos='-1 0 .09'><geom type='sphere' size='.1'/></body>"
+           "<body name='lead' mocap='true' pos='3 0 1'/>" BOX("a", "0 0 .0995", "") BOX("b", ".25 0 .0995", "")
+               BALL("c", "2 0 .0995", ""),
+     "<equality><connect body1='lead' body2='c' anchor='0 0 -.9'/></equality>",
+     400,
+     2,
+     2,
+     {{150, MOCAP, 0, -.195}}},
+    {"actuators that may sleep",
+     "gravity='0 0 0'",
+     SLIDE("a", "0 0 1", "sleep='allowed'", "damping='1'") SLIDE("b", "0 1 1", "sleep='allowed'", "damping='1'")
+         SLIDE("c", "0 2 1", "", "damping='1'"),
+     "<actuator><motor joint='a'/><motor site='b' gear='1 0 0 0 0 0'/><motor joint='c'/></actuator>",
+     400,
+     2,
+     1,
+     {{50, CTRL, 0, 1}, {60, CTRL, 2, 1}, {200, QVEL, 1, .1}}},
+    {"implicitfast, elliptic cones",
+     "integrator='implicitfast' cone='elliptic'",
+     FLOOR BOX("a", "0 0 .0995", "") BOX("b", "0 0 .2982", "") BALL("c", "0 0 3", ""),
+     "",
+     600,
+     2,
+     2,
+     {{0}}},
+    {"implicit",
+     "integrator='implicit'",
+     FLOOR BOX("a", "0 0 .0995", "") BALL("b", "0.02 0 2", "") BOX("c", "1 0 .12", ""),
+     "",
+     500,
+     2,
+     1,
+     {{0}}},
+    {"pairs of geoms by name",
+     "",
+     FLOOR
+     "<body pos='0 0 .1'><freejoint/><geom name='a' type='box' size='.1 .1 .1' contype='0' conaffinity='0'/></body>"
+     "<body pos='0 0 2'><freejoint/><geom name='b' type='box' size='.1 .1 .1' contype='0' conaffinity='0'/></body>"
+     "<geom name='f' type='plane' size='9 9 1' pos='0 0 0'/>",
+     "<contact><pair geom1='a' geom2='f'/><pair geom1='a' geom2='b'/></contact>",
+     500,
+     1,
+     1,
+     {{0}}},
+};
+
+static void load(SnOracle *o, const char *option, const char *flags, const char *world, const char *rest) {
+  enum { CAPACITY = 20000 };
+  char *xml = malloc(CAPACITY);
+  snprintf(xml, CAPACITY,
+           "<mujoco><option timestep='.005' %s><flag sleep='enable' %s/></option><worldbody>%s</worldbody>%s</mujoco>",
+           option, flags, world, rest);
+  sn_oracle_load_string(o, xml);
+  free(xml);
+}
+
+static void happen(SnOracle *o, const Event *e) {
+  const int i = e->index;
+  if (e->what == QVEL) o->w.qvel[i] = (sn_real)(o->d->qvel[i] = e->value);
+  if (e->what == QPOS) o->w.qpos[i] = (sn_real)(o->d->qpos[i] = e->value);
+  if (e->what == MOCAP) o->w.mocap_pos[i] = (sn_real)(o->d->mocap_pos[i] = e->value);
+  if (e->what == CTRL) o->w.ctrl[i] = (sn_real)(o->d->ctrl[i] = e->value);
+}
+
+static void check_trees(const SnOracle *o, const char *what, int step) {
+  for (int t = 0; t < o->m->ntree; ++t)
+    if (o->w.tree_asleep[t] != o->d->tree_asleep[t])
+      fail_msg("%s, step %d: tree %d has %d, MuJoCo %d", what, step, t, o->w.tree_asleep[t], o->d->tree_asleep[t]);
+}
+
+// The largest difference [m, rad, m/s, rad/s].
+static double apart(const sn_real *ours, const double *theirs, int n) {
+  double most = 0;
+  for (int i = 0; i < n; ++i) most = sn_larger(most, fabs((double)ours[i] - theirs[i]));
+  return most;
+}
+
+// Both engines go their own way. What sleeps is the same at every step.
+static void go(const Run *r, const char *flags) {
+  SnOracle o;
+  int most = 0, woken = 0;
+  double worst = 0;
+  load(&o, r->option, flags, r->world, r->rest);
+  SnWorld *w = &o.w;
+  check_trees(&o, r->name, -1);
+  assert_int_equal(w->sleep_on[0], 1);
+  for (int step = 0; step < r->steps; ++step) {
+    int before[MOST_TREES], asleep = 0;
+    memcpy(before, w->tree_asleep, sizeof(int) * (size_t)o.m->ntree);
+    for (int k = 0; k < 4; ++k)
+      if (r->event[k].value != 0 && r->event[k].step == step) happen(&o, &r->event[k]);
+    if (!SN_TOL(true, false)) sn_oracle_copy_state(&o);
+    mj_step(o.mj, o.d);
+    sn_step(o.m, w, &o.lane);
+    check_trees(&o, r->name, step);
+    assert_int_equal(w->ncon[0], o.d->ncon);
+    assert_int_equal(w->nefc[0], o.d->nefc);
+    const double e = sn_larger(apart(w->qpos, o.d->qpos, o.m->nq), apart(w->qvel, o.d->qvel, o.m->nv));
+    if (!(e <= SN_TOL(1e-6, .05))) fail_msg("%s, step %d: states are %g apart", r->name, step, e);
+    worst = sn_larger(worst, e);
+    for (int t = 0; t < o.m->ntree; ++t) {
+      asleep += w->tree_asleep[t] >= 0;
+      woken += before[t] >= 0 && w->tree_asleep[t] < 0;
+    }
+    most = asleep > most ? asleep : most;
+  }
+  printf("%s: %d trees, %d asleep at once, %d woken, states within %.1e\n", r->name, o.m->ntree, most, woken, worst);
+  if (most < r->asleep || woken < r->woken) fail_msg("%s: %d asleep at once, %d woken", r->name, most, woken);
+  sn_oracle_free(&o);
+}
+
+static void as_mujoco(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) go(runs + i, "");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_mujoco),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
