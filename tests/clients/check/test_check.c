@@ -97,7 +97,7 @@ static const char kEverything[] =
     "<geom type='capsule' size='.03' fromto='0 .1 0 0 .4 0'/><site name='b' pos='0 .3 .02'/></body></worldbody>"
     "<tendon><spatial name='t' springlength='.1' stiffness='10' damping='1'><site site='a'/><geom geom='round'/>"
     "<site site='b'/></spatial></tendon>"
-    "<actuator><muscle tendon='t' lengthrange='.4 .8' force='20'/></actuator></mujoco>";
+    "<actuator><muscle tendon='t' lengthrange='.4 .8' force='20' nsample='2'/></actuator></mujoco>";
 
 static void prepare_everything(SnOracle *o) {
   sn_oracle_load_string(o, kEverything);
@@ -189,8 +189,9 @@ static void probe_next(Probe *p) {
   } next[] = {{SN_CMP_next_time, o->w.time},
               {SN_CMP_next_qpos, o->w.qpos + o->m->nq - 1},
               {SN_CMP_next_qvel, o->w.qvel + o->m->nv - 1},
-              {SN_CMP_next_act, o->w.act}};
-  for (int i = -1; i < 4; ++i) {
+              {SN_CMP_next_act, o->w.act},
+              {SN_CMP_next_history, o->w.past + o->m->nhistory - 1}};
+  for (int i = -1; i < (int)(sizeof next / sizeof *next); ++i) {
     SnCompare c;
     sn_compare_init(&c);
     sn_compare_begin(&c, o);

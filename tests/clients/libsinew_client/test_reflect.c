@@ -46,8 +46,8 @@ static void test_round_trip(void **state) {
   r.state->act[0] = 0.25;
   r.deadline = 0.1;
   expect_json(&r.base,
-              "{\"session\":7,\"state\":{\"time\":0.5,\"qpos\":[1,2.5],\"qvel\":[],\"act\":[0.25],\"mocap\":[]},"
-              "\"deadline\":0.1,\"want_states\":true,\"iterations\":3}");
+              "{\"session\":7,\"state\":{\"time\":0.5,\"qpos\":[1,2.5],\"qvel\":[],\"act\":[0.25],\"mocap\":[],"
+              "\"history\":[]},\"deadline\":0.1,\"want_states\":true,\"iterations\":3}");
   sn_message_clear(&r.base);
 }
 
