@@ -206,7 +206,7 @@ static void same_gradient(const SnKernelFixture *x, int i, SnGradientMethod meth
                   .ctrl_bar = out + sn_tangent_size(m)};
   g.target_bar = g.ctrl_bar + p->nstep * m->nu;
   const SnRolloutBar *b = &gradient->vjp.bar;
-  const SnTrajectoryBar bar = {(double)b->cost, b->qpos, b->qvel, b->act, b->sensordata, b->ctrl};
+  const SnTrajectoryBar bar = {(double)b->cost, b->qpos, b->qvel, b->act, b->sensordata, b->ctrl, NULL};
   if (b->on) g.bar = &bar;
   SnGradientBatch batch = {.settings = {.method = method, .cfd = settings_of(&x->s.cfd)}, .item = &g, .count = 1};
   assert_true(sn_gradient_run(work, &batch, &clock, INFINITY));
