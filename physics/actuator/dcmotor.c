@@ -341,7 +341,7 @@ SN_LOCAL void dcmotor_physics_vjp(const DcMotor *d, DcMotorBar *b) {
     b->velocity -= power * 2 * i * K;
     b->gain[MOTOR_K] -= power * 2 * i * v;
   }
-  b->R += (stateful ? 1 : -1) * power * i * i;
+  b->R += power * (stateful ? i * i : -i * i);
   dcmotor_resistance_vjp(d, b);
 }
 
