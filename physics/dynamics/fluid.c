@@ -21,7 +21,7 @@
 // (p x RF + RN, RF). A displacement of the link turns the axes and moves p, which leaves
 //   torque at p  sum N x w + F x v,    force  sum F x w.
 // Of a simple body, whose matrix is diagonal in its dofs, x_y . B x_n is a sum over dofs, and only slides turn in its
-// axes.
+// axes: they stay where what carries the link is, so that only the link's own dofs displace the part against them.
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
@@ -434,6 +434,17 @@ SN_LOCAL void fluid_product(const SnModel *m, const SnWorld *w, const SnAdjoint 
   fluid_velocity(part, twist, n);
 }
 
+// The link's own dofs displace a part, in axes of its own, against what carries the link.
+SN_LOCAL void fluid_displace_dofs(const SnModel *m, const SnWorld *w, SnAdjoint *a, const FluidPart *part,
+                                  const FluidBar *to) {
+  sn_bar W[6];
+  sn_mulmatvec3(W, part->R, to->torque);
+  sn_mulmatvec3(W + 3, part->R, to->force);
+  sn_addcross(W, part->p, W + 3);
+  const int first = m->body_dofadr[part->link];
+  for (int k = first; k < first + m->body_dofnum[part->link]; ++k) a->qpos_bar[k] += sn_dot(w->cdof + 6 * k, W, 6);
+}
+
 // The products of a part: x_bar gets the bar of its velocity. A displacement of the link receives to[0], one of the
 // part in its link to[1], too.
 SN_LOCAL void fluid_implicit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const FluidPart *part,
@@ -441,6 +452,7 @@ SN_LOCAL void fluid_implicit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   const int link = part->link;
   const sn_real h = sn_timestep(m, w);
   const int count = fluid_products(m, part);
+  FluidBar slides = {0};
   for (int d = 0; d < count; ++d) {
     sn_bar y[6], n[6], y_bar[6], n_bar[6];
     fluid_product(m, w, a, part, d, y, n);
@@ -456,10 +468,14 @@ SN_LOCAL void fluid_implicit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
       fluid_pull(part, n_bar, n, sn_twist_bar(m, a, link, SN_NEXT), to);
     } else {
       const bool slide = m->jnt_type[m->dof_jntid[m->body_dofadr[link] + d]] == SN_JNT_SLIDE;
-      fluid_displace(y_bar, y, slide ? to : to + 1);
-      fluid_displace(n_bar, n, slide ? to : to + 1);
+      fluid_displace(y_bar, y, slide ? &slides : to + 1);
+      fluid_displace(n_bar, n, slide ? &slides : to + 1);
     }
   }
+  if (part->way != SN_FLUID_DIAGONAL) return;
+  fluid_displace_dofs(m, w, a, part, &slides);
+  sn_addto3(to[1].torque, slides.torque);
+  sn_addto3(to[1].force, slides.force);
 }
 
 #if defined(SN_MODEL_BARS)
