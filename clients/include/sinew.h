@@ -464,8 +464,7 @@ SINEW_API SinewStatus sinew_model_difference(const SinewModel *model, const doub
 //   SINEW_ERR_ARGUMENT     a pointer, a step that is not above 0, a model of another structure
 //   SINEW_ERR_UNSUPPORTED  a parameter moves an integer, or a number without a derivative: the text names it. These are
 //                          the time step, impratio, vertices of meshes, divisors of pulleys, anchors of connect and
-//                          weld, actfrcrange of tendons, cranks, periods of setpoints. Or the model has the noslip
-//                          solver or the flag diagexact
+//                          weld, actfrcrange of tendons, cranks, periods of setpoints
 //   SINEW_ERR_MEMORY       there is no room
 SINEW_API SinewParameters *sinew_parameters_create(const SinewModel *model, const SinewModel *const *plus,
                                                    const SinewModel *const *minus, const double *step, int count,

@@ -12,19 +12,6 @@ SinewParameters *sinew_parameters_create(const SinewModel *model, const SinewMod
     api_fail(err, SINEW_ERR_ARGUMENT, "%s: model, plus, minus or step is NULL, or count is %d", who, count);
     return NULL;
   }
-  if (model->model->opt.noslip_iterations > 0) {
-    api_fail(
-        err, SINEW_ERR_UNSUPPORTED,
-        "%s: option noslip_iterations is %d: derivatives by the model with the noslip solver are not supported; set it "
-        "to 0",
-        who, model->model->opt.noslip_iterations);
-    return NULL;
-  }
-  if (model->model->opt.enableflags & SN_ENBL_DIAGEXACT) {
-    api_fail(err, SINEW_ERR_UNSUPPORTED,
-             "%s: flag diagexact: derivatives by the model with it are not supported; switch it off", who);
-    return NULL;
-  }
   const size_t n = (size_t)count;
   SinewParameters *p = calloc(1, sizeof *p);
   const SnModel **moved = calloc(2 * n + 1, sizeof *moved);

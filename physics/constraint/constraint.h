@@ -107,8 +107,8 @@ SN_FUNC void sn_noslip_exchange(const SnModel *m, SnWorld *w, SnLane *lane);
 
 // ---- noslip_vjp.c ----
 
-// Does what sn_solve_vjp does for a model with the noslip solver. Exchanges the solutions: sn_constraint_vjp, which
-// wants Newton's, exchanges them back.
+// Does what sn_solve_vjp does for a model with the noslip solver; slip_p: minus the bars of efc_force. Exchanges the
+// solutions: sn_constraint_vjp, which wants Newton's, exchanges them back.
 SN_FUNC void sn_noslip_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 // Sets the motions and row_z of the next pass of the stages that add what sn_noslip_solve_vjp has left (noslip_vjp.c).
 // pass: 0, then what was returned. Returns -1 where none is left: at once where sn_noslip_solve_vjp has not been there.

@@ -404,7 +404,8 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     if (to.solref_bar) solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
     if (to.solimp_bar)
       solimp_model_vjp(to.solimp + SN_NIMP * id, p.solimp, r, bar.impedance, bar.width, to.solimp_bar + SN_NIMP * id);
-    source_weight_model_vjp(m, sn_model_bar(a), type, id, k, bar.weight);
+    // an exact diagonal depends on the model as J and M do: diagonal.c
+    if (!sn_has_exact_diagonal(m)) source_weight_model_vjp(m, sn_model_bar(a), type, id, k, bar.weight);
   }
 }
 
@@ -436,15 +437,16 @@ SN_LOCAL void cone_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnConta
 }
 
 // Coefficients of friction of a pyramid, through its edges' directions and its R.
-SN_LOCAL void pyramid_model_vjp(const SnWorld *w, const SnAdjoint *a, const SnContact *con, const sn_bar *velocity,
-                                sn_bar *friction) {
+SN_LOCAL void pyramid_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, const SnContact *con,
+                                const sn_bar *velocity, sn_bar *friction) {
   const int num = 2 * (con->dim - 1);
   const sn_real mu = con->friction[0];
+  const sn_real slope = 2 / mu + (sn_has_exact_diagonal(m) ? 0 : 2 * mu / (1 + mu * mu));  // of log R
   for (int r = 0; r < num; ++r) {
     const int row = con->efc_address + r;
     const sn_real sign = r % 2 ? -1 : 1;
     for (int z = 0; z < 3; ++z) friction[r / 2] += sign * a->row_z[3 * row + z] * velocity[6 * z + r / 2 + 1];
-    if (!sn_is_bounded(w, row)) friction[0] -= sn_scaled_force(w, a, row) * (2 / mu + 2 * mu / (1 + mu * mu));
+    if (!sn_is_bounded(w, row)) friction[0] -= sn_scaled_force(w, a, row) * slope;
   }
 }
 
@@ -460,7 +462,8 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     row_model_vjp(w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
                   friction ? bar.solreffriction : bar.solref, &bar);
   }
-  for (int side = 0; side < 2 && sn_model_bar(a)->body_invweight0; ++side) {
+  const bool weighed = sn_model_bar(a)->body_invweight0 && !sn_has_exact_diagonal(m);
+  for (int side = 0; side < 2 && weighed; ++side) {
     const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];
     const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
     sn_model_bar(a)->body_invweight0[2 * (side == 0 ? b1 : b2)] += bar.weight / tran;
@@ -476,6 +479,6 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     out[15] += a->row_c[first + k] * (w->efc_R[first + k] * sn_row_adhesion(w, first + k) / con->adhesion);
   if (con->adhesion != 0 && sn_is_passive(m)) out[15] -= velocity[6 * SN_LAMBDA];
   if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
-  if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(w, a, con, velocity, out + 1);
+  if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(m, w, a, con, velocity, out + 1);
 }
 #endif

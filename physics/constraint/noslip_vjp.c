@@ -6,9 +6,10 @@
 //
 //   bar of f_i = J_i L - p_i,    L = M^-1 a_bar + sum over later u of M^-1 J_g' omega_u,
 //
-// with p_i what J_i L was when the bar of f_i last began at zero. So backwards, too, it is one motion L that
-// goes through the sweeps, and no matrix. On the boundary of an ellipsoid the search for the force is gone back through
-// (SlipEdge). It gives omega, what the normal force gets, and by the block A_g = J_g B_g more than omega f' says.
+// with p_i what J_i L was when the bar of f_i last began at zero, at first minus the bar of f_i itself, if there is
+// one. So backwards, too, it is one motion L that goes through the sweeps, and no matrix. On the boundary of an
+// ellipsoid the search for the force is gone back through (SlipEdge). It gives omega, what the normal force gets, and
+// by the block A_g = J_g B_g more than omega f' says.
 //
 // The derivative of all of it, with delta_u the change of f_g and Lambda the last L, is that of
 //
@@ -112,6 +113,30 @@ SN_LOCAL void edge_begin(const SnWorld *w, const SlipBack *b, const sn_real *mu,
   e->r_bar = e->shift_bar = sn_bar_of(0);
 }
 
+#if defined(SN_MODEL_BARS)
+// Bounds of an update by the model: the loss, coefficients of friction. Of a pyramid these are in J alone.
+SN_LOCAL void back_model_loss(const SnWorld *w, SnAdjoint *a, const SlipBack *b) {
+  const SnModelBar *to = sn_model_bar(a);
+  const int row = b->g.row, id = w->efc_id[row];
+  if (!to || b->g.kind != SN_SLIP_LOSS || (b->code != SN_SLIP_LOW && b->code != SN_SLIP_HIGH)) return;
+  sn_bar *loss = w->efc_type[row] == SN_CNSTR_FRICTION_DOF ? to->dof_frictionloss : to->tendon_frictionloss;
+  if (loss) loss[id] += b->code == SN_SLIP_LOW ? -b->bar[0] : b->bar[0];
+}
+
+// Of a cone on its boundary: f_i = mu_i r x_i / |x|, and x is that of mu_i A_ij mu_j and mu_i c_i.
+SN_LOCAL void back_model_edge(const SnWorld *w, SnAdjoint *a, const SlipBack *b, const SlipEdge *e) {
+  const SnContact *con = w->contact + w->efc_id[b->g.row];
+  const int n = b->g.num;
+  if (!sn_model_bar(a) || !sn_model_bar(a)->pair_conparam) return;
+  for (int i = 0; i < n; ++i) {
+    sn_bar bar = b->bar[i] * b->force[i] + e->c_bar[i] * e->c[i];
+    for (int j = 0; j < n; ++j)
+      bar += (e->A_bar[SN_MAXSLIP * i + j] + e->A_bar[SN_MAXSLIP * j + i]) * e->A[SN_MAXSLIP * i + j];
+    sn_model_bar(a)->pair_conparam[SN_NCONPARAM * con->pair + 1 + i] += bar / con->friction[i];
+  }
+}
+#endif
+
 // Multipliers of a cone on its boundary, p of its normal, and `by`: the bar of A less omega f'.
 SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
   const int row = b->g.row, n = b->g.num;
@@ -136,6 +161,9 @@ SN_LOCAL void back_edge(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
     for (int j = 0; j < n; ++j)
       b->by[SN_MAXSLIP * i + j] = mu[i] * mu[j] * e.A_bar[SN_MAXSLIP * i + j] - b->omega[i] * b->force[j];
   a->slip_p[row - 1] -= e.r_bar;
+#if defined(SN_MODEL_BARS)
+  back_model_edge(w, a, b, &e);
+#endif
 }
 
 // Multipliers of a cone.
@@ -176,6 +204,9 @@ SN_LOCAL void back_multipliers(const SnWorld *w, SnAdjoint *a, SlipBack *b) {
     b->omega[0] = -(b->bar[0] - b->bar[1]) / (A[0] + B[1] - A[1] - B[0]);
     b->omega[1] = -b->omega[0];
   }
+#if defined(SN_MODEL_BARS)
+  back_model_loss(w, a, b);
+#endif
 }
 
 // p of the rows of an update: their bars before it begin at zero, those of a pair at what its sum hands on.
@@ -227,7 +258,7 @@ SN_LOCAL void back_update(const SnModel *m, SnWorld *w, SnAdjoint *a, int k, SnS
 SN_LOCAL void back_sweeps(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const SnSlipRecord record = {a->slip_code, a->slip_before, a->slip_sweeps};
   sn_noslip_run(m, w, lane, &record);
-  SN_FOR(i, w->nefc[0]) a->slip_p[i] = a->slip_omega[i] = sn_bar_of(0);
+  SN_FOR(i, w->nefc[0]) a->slip_omega[i] = sn_bar_of(0);
   SN_FOR(i, w->nefc[0] * m->nv) a->slip_next[i] = a->slip_motion[i] = sn_bar_of(0);
   SN_SYNC(lane);
   SN_ONE(lane) {

@@ -428,21 +428,28 @@ SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 #endif
 
-SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+// What lambda is made of, and the motions of the solution.
+SN_LOCAL void solve_motions(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const int nv = m->nv;
-  sn_bar *lambda = a->motion + SN_LAMBDA * nv;
-  sn_solve_finish(m, w, lane);
   SN_FOR(i, nv) {
-    lambda[i] = a->qacc_bar[i];
+    a->motion[SN_LAMBDA * nv + i] = a->qacc_bar[i];
     a->motion[SN_ACC * nv + i] = sn_bar_of(w->qacc[i]);
     a->motion[SN_VEL * nv + i] = sn_bar_of(w->qvel[i]);
   }
   SN_SYNC(lane);
+}
+
+SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_bar *lambda = a->motion + SN_LAMBDA * m->nv;
+  sn_solve_finish(m, w, lane);
+  solve_motions(m, w, a, lane);
   if (w->nefc[0] == 0) {
     sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
     return;
   }
   if (sn_has_noslip(m)) {
+    SN_FOR(i, w->nefc[0]) a->slip_p[i] = sn_bar_of(0);
+    SN_SYNC(lane);
     sn_noslip_solve_vjp(m, w, a, lane);
     return;
   }
@@ -456,6 +463,13 @@ SN_FUNC void sn_solve_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
   sn_real *pull = a->motion + SN_LAMBDA * m->nv;
   sn_solve_finish(m, w, lane);
   SN_SYNC(lane);
+  if (sn_has_noslip(m) && w->nefc[0] > 0) {
+    solve_motions(m, w, a, lane);
+    SN_FOR(r, w->nefc[0]) a->slip_p[r] = -a->row_pos[r];
+    SN_SYNC(lane);
+    sn_noslip_solve_vjp(m, w, a, lane);
+    return;
+  }
   if (w->nefc[0] > 0) {
     sn_mul_curvature(m, w, lane, a->row_c, a->row_pos);
     sn_mul_Jt(m, w, lane, pull, a->row_c);

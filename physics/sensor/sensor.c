@@ -322,7 +322,6 @@ SN_LOCAL bool sensor_joint_force_is_plain(const SnModel *m, int j) {
 
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
   if (!sn_sensor_supported(m, i)) return false;
-  if ((sn_has_noslip(m) || sn_has_exact_diagonal(m)) && sn_sensor_stage(m, i) == SN_STAGE_SOLVER) return false;
   switch (m->sensor_type[i]) {
     case SN_SENS_JOINTACTFRC:
       return sensor_joint_force_is_plain(m, m->sensor_objid[i]);

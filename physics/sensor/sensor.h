@@ -40,8 +40,7 @@ SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
 // Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, user, kinetic
 // energy where tendons have armature, and some forces of actuators on a joint. Such forces depend on moment arms that
-// move (tendons, sites), act on ball or free joints, or have gravity compensation in them. With the noslip solver or
-// flag diagexact they are all that depend on accelerations or on constraint forces.
+// move (tendons, sites), act on ball or free joints, or have gravity compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],

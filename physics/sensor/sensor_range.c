@@ -77,8 +77,8 @@ SN_LOCAL void range_ray(const RangeView *view, int pixel, RangeRay *ray) {
   sn_copy3(ray->from, view->pos);
   ray->deep = 1;
   if (view->type == SN_OBJ_CAMERA) {
-    const sn_real x = (sn_real)(pixel % view->width) + SN_R(0.5) - view->c[0];
-    const sn_real y = (sn_real)(pixel / view->width) + SN_R(0.5) - view->c[1];
+    const int column = pixel % view->width, row = pixel / view->width;
+    const sn_real x = (sn_real)column + SN_R(0.5) - view->c[0], y = (sn_real)row + SN_R(0.5) - view->c[1];
     sn_set3(local, x / view->f[0], -y / view->f[1], -1);
     if (view->half > 0) {
       sn_real across[3] = {local[0] * view->half, local[1] * view->half, 0}, shift[3];

@@ -209,8 +209,12 @@ SN_FUNC void sn_acceleration_begin(const SnModel *m, SnWorld *w, SnAdjoint *a, S
 }
 
 SN_FUNC void sn_acceleration_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  const int kept = sn_has_passes(m) ? w->nefc[0] : 0;  // passes of what has been added so far use row_pos, too
+  SN_SYNC(lane);
+  SN_FOR(r, kept) a->row_kept[r] = a->row_pos[r];
   SN_SYNC(lane);
   sn_position_vjp(m, w, a, lane);
+  SN_FOR(r, kept) a->row_pos[r] = a->row_kept[r];
   sn_adjoint_clear_bars(m, a, lane);
   SN_FOR(i, m->nv) a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = 0;
   SN_FOR(i, m->na) a->act_dot_bar[i] = 0;

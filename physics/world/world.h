@@ -96,6 +96,8 @@ SN_INLINE bool sn_has_noslip(const SnModel *m) { return m->opt.noslip_iterations
 
 // Returns true where impedances are made of the exact diagonal of J M^-1 J', not of inverse inertias at qpos0.
 SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_DIAGEXACT) != 0; }
+// Returns true where an adjoint has more passes than one, of products of rows with M^-1.
+SN_INLINE bool sn_has_passes(const SnModel *m) { return sn_has_noslip(m) || sn_has_exact_diagonal(m); }
 
 // Returns true where trees can fall asleep: the flag sleep.
 SN_INLINE bool sn_has_sleep(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_SLEEP) != 0; }

@@ -10,9 +10,9 @@
 #include "physics/step/step.h"
 #include "tests/support/oracle.h"
 
-// Every %g is a parameter.
+// Every %g is a parameter, %s one of the options.
 static const char *const scene =
-    "<mujoco><compiler inertiafromgeom='false'/><option gravity='.3 0 %g' magnetic='.1 %g .3'/><worldbody>"
+    "<mujoco><compiler inertiafromgeom='false'/>%s<option gravity='.3 0 %g' magnetic='.1 %g .3'/><worldbody>"
     "<geom name='floor' type='plane' size='3 3 1' friction='%g .1 .01'/>"
     "<body name='upper' pos='0 0 .8'><joint name='shoulder' type='ball' stiffness='%g' damping='.2'/>"
     "<inertial pos='.1 %g -.1' quat='1 .1 .2 0' mass='%g' diaginertia='.02 %g .03'/>"
@@ -52,13 +52,18 @@ static const char *const names[PARAMETERS] = {"gravity",
                                               "mass of a free body",
                                               "size of a box"};
 
+static const char *const options[] = {"", "<option noslip_iterations='3' cone='elliptic'/>",
+                                      "<option noslip_iterations='2'/>",
+                                      "<option cone='elliptic'><flag diagexact='enable'/></option>"};
+static const char *option;  // of the present one
+
 static void load(SnOracle *o, int moved, double step) {
   double x[PARAMETERS];
   char xml[LONG];
   memcpy(x, numbers, sizeof x);
   if (moved >= 0) x[moved] += step;
-  const int n = snprintf(xml, sizeof xml, scene, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10],
-                         x[11], x[12], x[13], x[14]);
+  const int n = snprintf(xml, sizeof xml, scene, option, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9],
+                         x[10], x[11], x[12], x[13], x[14]);
   assert_true(n > 0 && n < LONG);
   sn_oracle_load_string(o, xml);
 }
@@ -139,11 +144,12 @@ static int check_number(Family *f, int r) {
   return moving;
 }
 
-static void by_parameters(void **state) {
-  (void)state;
+static void check_option(int k) {
   static Family f;
+  option = options[k];
   open_family(&f);
   SnOracle *o = &f.o;
+  assert_true(sn_has_noslip(o->m) == (k == 1 || k == 2) && sn_has_exact_diagonal(o->m) == (k == 3));
   const double flat[4] = {1, .01, .02, .1};
   sn_oracle_randomize(o, 0.5);
   for (int i = 0; i < 3; ++i) o->d->qpos[5 + i] = o->mj->qpos0[5 + i];
@@ -157,9 +163,14 @@ static void by_parameters(void **state) {
   sn_parameter_rows_begin(&f.by, &f.a);
   for (int r = 0; r < o->m->nsensordata; ++r) moving += check_number(&f, r);
   sn_parameter_rows_end(&f.a);
-  print_message("%d derivatives that are not zero\n", moving);
+  print_message("option %d: %d derivatives that are not zero\n", k, moving);
   assert_true(moving > 150);
   close_family(&f);
+}
+
+static void by_parameters(void **state) {
+  (void)state;
+  for (int k = 0; k < (int)(sizeof options / sizeof *options); ++k) check_option(k);
 }
 
 int main(void) {
