@@ -184,8 +184,6 @@ static bool pulls_in_gap(const SnModel *m) {
 }
 
 static SnCode check_model(const SnModel *m, SnError *err) {
-  if (sn_has_exact_diagonal(m))
-    return sn_fail(err, SN_ERR_UNSUPPORTED, "horizon: flag diagexact: chosen steps do not support it; switch it off");
   if (pulls_in_gap(m))
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: a geom or pair has adhesion and gap, so that it begins to pull by a jump: chosen steps do "

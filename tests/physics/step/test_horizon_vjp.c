@@ -24,6 +24,11 @@ typedef struct Case {
   sn_real g_qpos[MOST], g_qvel[MOST], g_act[MOST], g_knot[MOST];
 } Case;
 
+// Whether impedances have exact diagonals.
+static void set_exact(Case *c, bool on) {
+  c->o.m->opt.enableflags = (c->o.m->opt.enableflags & ~SN_ENBL_DIAGEXACT) | (on ? SN_ENBL_DIAGEXACT : 0);
+}
+
 static void draw(SnOracle *o, sn_real *x, int n, double size) {
   assert_true(n <= MOST);
   for (int i = 0; i < n; ++i) x[i] = (sn_real)(size * sn_oracle_uniform(o));
@@ -153,6 +158,7 @@ static void fixed_steps(void **state) {
       else
         sn_oracle_load_string(&c.o, sn_branching_model());
       sn_oracle_randomize(&c.o, 1);
+      set_exact(&c, k == 1 || k == 4);
       begin(&c, &s, 0.012);
       compared += compare(&c, sn_tableau(method[k])->name, 4);
       draws += 4;
@@ -257,6 +263,7 @@ static void limits(void **state) {
     s.keep = 100000;
     s.linear = k % 2;
     s.stop_at_outputs = k % 2 == 0;
+    set_exact(&c, k % 4 >= 2);
     begin(&c, &s, 0.6);
     double direction[4 + KNOTS * 2];
     gradient(&c, NULL);
@@ -285,6 +292,7 @@ static void points_that_slide(void **state) {
   for (int k = 0; k < (SN_SLOW ? 1 : 4); ++k) {
     double direction[12 + KNOTS];
     for (int i = 0; i < 6; ++i) c.o.d->qvel[i] = 0.1 * sn_oracle_uniform(&c.o);
+    set_exact(&c, k % 2 == 1);
     begin(&c, &s, 0.4);
     gradient(&c, NULL);
     for (int i = 0; i < 12; ++i) direction[i] = sn_oracle_uniform(&c.o);
