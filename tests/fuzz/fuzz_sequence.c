@@ -1,7 +1,7 @@
-// Fuzz target: requests in a row, at a sinewd in this process that lacks its sockets alone. Every input is a row of
-// requests that the schema allows (message_maker.h), most of them at sessions that are open. What must hold: each
-// request gets exactly one reply (of continuous mode: at least one begins it, any number follow), every reply and
-// record can be read, and once all sessions are closed none is left.
+// Fuzz target: requests in a row, and subscriptions to records among them, at a sinewd in this process that lacks its
+// sockets alone. Every input is a row of requests that the schema allows (message_maker.h), most of them at sessions
+// that are open. What must hold: each request gets exactly one reply (of continuous mode: at least one begins it, any
+// number follow), every reply and record can be read, and once all sessions are closed none is left.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
-enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255 };
+enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255, SUBSCRIBE = 254 };
 
 #define PATIENCE 60.0  // [s] until a reply that has not come is taken for lost, on a machine that does other things too
 
@@ -58,7 +58,6 @@ static void start(void) {
       sn_models_init(&d->models, c, &err) != SN_OK || sn_scheduler_start(&d->scheduler, &def, &err) != SN_OK ||
       sn_loader_start(d, &err) != SN_OK)
     fuzz_fail("sinewd does not start: %s", err.text);
-  sn_records_subscribe(&d->records, "\1", 1);
 }
 
 static void stop(void) {
@@ -196,6 +195,13 @@ static void restore(FuzzBytes *input) {
   handle(SINEW__V1__REQUEST__BODY_RESET, frame, size);
 }
 
+// What a subscriber to records sends.
+static void subscribe(FuzzBytes *input) {
+  const size_t left = (size_t)(input->end - input->at), n = fuzz_byte(input) % (SN_TOPIC + 8);
+  sn_records_subscribe(&d->records, input->at, n < left ? n : left - 1);
+  input->at += n < left ? n : left - 1;
+}
+
 // Closes what is open, until nothing is.
 static void close_all(void) {
   const double until = sn_clock_now() + PATIENCE;
@@ -239,14 +245,18 @@ void fuzz_one(const uint8_t *data, size_t size) {
   asked[0].kind = SINEW__V1__REQUEST__BODY_STREAM;
   nopened = 1;
   opened[0] = 1;
+  sn_records_forget(&d->records);
+  sn_records_subscribe(&d->records, "\1", 1);
   send(SINEW__V1__REQUEST__BODY_OPEN, &input);
   await(1);
   if (nopened > 1) opened[0] = opened[1];
   while (input.at < input.end && latest < REQUESTS) {
     bool wait;
-    if (*input.at == RESTORE) {
+    const unsigned next = *input.at;
+    if (next >= SUBSCRIBE) {
       fuzz_byte(&input);
-      restore(&input);
+      if (next == RESTORE) restore(&input);
+      if (next == SUBSCRIBE && input.at < input.end) subscribe(&input);
       continue;
     }
     const unsigned kind = next_kind(&input, &wait);
