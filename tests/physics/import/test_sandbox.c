@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -140,6 +143,60 @@ static void what_a_loader_needs(void **state) {
   attempt(usual);
 }
 
+// A system whose seccomp(2) does not answer.
+static void hide_filters(void) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {4, code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(NO_SANDBOX);
+}
+
+// Runs sinew-import on such a system; returns its status, and what it says on standard error.
+static int import_without(const char *how, char *said, size_t size) {
+  int status = 0, fd[2];
+  char model[64], option[64];
+  snprintf(model, sizeof model, "%s/model.xml", folder);
+  snprintf(option, sizeof option, "--sandbox=%s", how);
+  FILE *f = fopen(model, "w");
+  assert_non_null(f);
+  fputs("<mujoco/>", f);
+  fclose(f);
+  assert_int_equal(pipe(fd), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    SnError err = {0};
+    dup2(fd[1], STDERR_FILENO);
+    hide_filters();
+    if (sn_sandbox_exists() || sn_sandbox_enter(&err) != SN_ERR_UNSUPPORTED) _exit(98);
+    execl(SN_TEST_BINARY_DIR "/sinew-import", "sinew-import", option, model, NULL);
+    _exit(97);
+  }
+  close(fd[1]);
+  size_t used = 0;
+  for (ssize_t n; used + 1 < size && (n = read(fd[0], said + used, size - 1 - used)) > 0;) used += (size_t)n;
+  said[used] = '\0';
+  close(fd[0]);
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+static void a_system_without_filters(void **state) {
+  (void)state;
+  char said[2000];
+  const int status = import_without("wanted", said, sizeof said);
+  if (status == NO_SANDBOX) skip();
+  assert_int_equal(status, 0);
+  assert_non_null(strstr(said, "no sandbox: this system has no filters of calls"));
+  assert_int_equal(import_without("required", said, sizeof said), 4);
+  assert_non_null(strstr(said, "no sandbox: this system has no filters of calls"));
+}
+
 static int make_files(void **state) {
   (void)state;
   if (!mkdtemp(folder)) return -1;
@@ -162,6 +219,7 @@ int main(void) {
       cmocka_unit_test(no_file_is_written),
       cmocka_unit_test(no_other_program),
       cmocka_unit_test(what_a_loader_needs),
+      cmocka_unit_test(a_system_without_filters),
   };
   return cmocka_run_group_tests(tests, make_files, remove_files);
 }
