@@ -60,7 +60,8 @@ part_arm64() { tests/cross_arm64.sh; }
 part_deb_text="the Debian package: built, and looked into without installing it"
 part_deb() {
   local package
-  package=$(CMAKE_ARGUMENTS=-DSINEW_CUDA=OFF clients/package/deb.sh)
+  build release
+  package=$(SINEW_BUILD=build/release clients/package/deb.sh)
   clients/package/deb.sh --test "$package"
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The Debian package of sinew: daemon with its user, unit and configuration, libraries, tools, pages of the manual.
 #
-#   clients/package/deb.sh [FOLDER]     builds it into FOLDER (build/package); prints its path
+#   clients/package/deb.sh [FOLDER]     builds it into FOLDER (build/package); prints its path. SINEW_BUILD names a build that is there,
+#                                       CMAKE_ARGUMENTS are for one that is made
 #   clients/package/deb.sh --test DEB   looks into one without installing it: files, unit, scripts
 #   clients/package/deb.sh --try DEB    as root, on a machine for that: installs it, starts the daemon as its user, asks it for a
 #                                       plan, removes and purges it, and looks that nothing is left
@@ -11,11 +12,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 fail() { echo "deb: $1" >&2; exit 1; }
 
 build() {
-  local folder=$1
-  cmake --preset release -B build/package -DSINEW_TESTS=OFF ${CMAKE_ARGUMENTS:-} >/dev/null
-  cmake --build build/package -- --quiet | grep -v "ninja: no work to do" >&2 || [ "${PIPESTATUS[0]}" = 0 ]
+  local folder=$1 in=${SINEW_BUILD:-build/package}
+  # shellcheck disable=SC2086  # the list is split on purpose
+  [ -n "${SINEW_BUILD:-}" ] || cmake --preset release -B "$in" -DSINEW_TESTS=OFF ${CMAKE_ARGUMENTS:-} >/dev/null
+  cmake --build "$in" -- --quiet | grep -v "ninja: no work to do" >&2 || [ "${PIPESTATUS[0]}" = 0 ]
   mkdir -p "$folder"
-  (cd build/package && cpack -G DEB -B "$(realpath "$OLDPWD/$folder")" >cpack.log) || { cat build/package/cpack.log >&2; exit 1; }
+  (cd "$in" && cpack -G DEB -B "$(realpath "$OLDPWD/$folder")" >cpack.log) || { cat "$in/cpack.log" >&2; exit 1; }
   rm -rf "$folder/_CPack_Packages"
   ls "$folder"/sinew_*.deb
 }
@@ -83,6 +85,6 @@ try() {
 case "${1:-}" in
   --test) look "${2:?--test wants a package}" ;;
   --try) try "${2:?--try wants a package}" ;;
-  -*) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$1" = --help ] ;;
+  -*) sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; [ "$1" = --help ] ;;
   *) build "${1:-build/package}" ;;
 esac

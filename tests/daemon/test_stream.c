@@ -292,7 +292,7 @@ static void test_a_latency_of_zero_is_warned_of(void **state) {
   (void)state;
   char line[100];
   SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, NULL), .stamp = -1};
-  snprintf(line, sizeof line, "stream: session %llu: latency is 0", (unsigned long long)s.session);
+  snprintf(line, sizeof line, "event=stream session=%llu text=\"latency is 0", (unsigned long long)s.session);
   assert_false(config_warns(&s, -1) || sn_test_daemon_logged(&sinewd, line));
   assert_true(stream_warns(&s, false) && config_warns(&s, -1) && sn_test_daemon_logged(&sinewd, line));
   assert_false(config_warns(&s, 0.02) || config_warns(&s, -1) || stream_warns(&s, false));

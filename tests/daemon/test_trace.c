@@ -19,19 +19,25 @@ static Sinew__V1__Reply *ask(uint64_t session, uint64_t after) {
   return sn_test_request(&client, SN_TEST_MESSAGE(trace, TRACE, &in));
 }
 
+// Enough for all iterations of a plan, however slow the machine [s].
+#define DUE 10.0
+
 // Each stage is there, none before the one before it.
 static void check_order(const Sinew__V1__PlanTrace *t) {
   const double at[] = {0, t->taken, t->turn, t->began, t->ended, t->packed, t->sent};
   for (size_t i = 1; i < sizeof at / sizeof *at; i++)
     if (!(at[i] >= at[i - 1])) fail_msg("plan %d: stage %d at %g after %g", (int)t->sequence, (int)i, at[i], at[i - 1]);
-  assert_true(t->served > 0 && t->served <= t->ended - t->began + 1e-6);
-  assert_true(t->slices > 0);
+  assert_true(t->served <= t->ended - t->began + 1e-6);
+  if (t->status == SINEW__V1__PLAN__STATUS__OK) assert_true(t->served > 0 && t->slices > 0);
 }
 
 static void test_plans(void **state) {
   (void)state;
   Sinew__V1__Reply *opened, *r;
-  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  Sinew__V1__PlannerSettings planner = *sn_test_sampling();
+  planner.has_iterations_case = SINEW__V1__PLANNER_SETTINGS__HAS_ITERATIONS_ITERATIONS;
+  planner.iterations = 3;
+  const uint64_t id = sn_test_open_by(&client, "arm_reach", 1, &planner, &opened);
   r = ask(id, 0);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_TRACE);
   assert_true(r->trace->n_traces == 0 && r->trace->newest == 0);
@@ -42,7 +48,7 @@ static void test_plans(void **state) {
   for (int i = 0; i < PLANS; i++) {
     opened->open->initial->time = 0.5 * i;
     began[i] = sn_clock_now();
-    r = sn_test_plan(&client, id, opened->open->initial, 0.03);
+    r = sn_test_plan(&client, id, opened->open->initial, DUE);
     took[i] = sn_clock_now() - began[i];
     age[i] = r->plan->age;
     request[i] = client.id;
@@ -54,9 +60,9 @@ static void test_plans(void **state) {
     const Sinew__V1__PlanTrace *t = r->trace->traces[i - 1];
     check_order(t);
     assert_true(t->number == (uint64_t)i + 1 && t->sequence == (uint64_t)i + 1 && t->request == request[i]);
-    assert_true(t->state_time == 0.5 * i && t->status == SINEW__V1__PLAN__STATUS__OK && t->iterations > 0);
-    assert_true(t->first && !t->streamed && fabs(t->due - 0.03) < 1e-9);
-    assert_int_equal(t->deadline_met, age[i] <= 0.03);
+    assert_true(t->state_time == 0.5 * i && t->status == SINEW__V1__PLAN__STATUS__OK && t->iterations == 3);
+    assert_true(t->first && !t->streamed && fabs(t->due - DUE) < 1e-9);
+    assert_int_equal(t->deadline_met, age[i] <= DUE);
     assert_true(t->ended <= age[i] && age[i] <= t->sent && t->sent <= took[i]);
   }
   sn_test_done(r);
