@@ -132,6 +132,7 @@ def check_crash(folder: pathlib.Path) -> None:
     d = Daemon(folder, f"--flight-folder={folder}/flight")
     session = str(d.ask("open", "arm_reach", "lease=100")[1]["session"])
     d.plan(session, "0.05")
+    assert d.ask("health")[0] == 0  # whatever was to be noted of the plan has been
     d.process.send_signal(signal.SIGSEGV)
     assert d.process.wait(20) == -signal.SIGSEGV
     got = read(d.files("crash")[0])

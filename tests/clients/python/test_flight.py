@@ -28,6 +28,7 @@ def test_a_crash_is_read_by_mcap(tmp_path: Path) -> None:
         for k in range(PLANS):
             session.plan({"time": 0.01 * k, "qpos": [0.35, 1.3], "qvel": [0, 0]}, deadline=0.02)
         number = session.id
+        client.health()  # whatever was to be noted of the plans has been
         os.kill(daemon.pid, signal.SIGABRT)
         while daemon.running:
             time.sleep(0.01)
