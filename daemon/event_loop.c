@@ -18,6 +18,9 @@ enum { HANDLE_BURST = 64, TICK_MS = 50 };
 // Seconds between two words to the supervisor on how it goes.
 #define STATUS_TIME 5.0
 
+// Between two looks at the time it stood still if they are so many seconds apart: the process was stopped.
+#define PAUSE_TIME 0.5
+
 typedef struct Loop {
   SnDaemon *d;
   SnWire *wire;
@@ -210,6 +213,7 @@ static SnCode serve(Loop *loop, SnError *err) {
     const double now = sn_clock_now();
     sn_wire_guard(loop->wire, now);
     if (now - ticked >= 1e-3 * TICK_MS) {
+      if (ticked > 0 && now - ticked > PAUSE_TIME) sn_forgive_pause(d, now - ticked);
       tick(loop);
       ticked = now;
       SnCode code = sn_wire_maintain(loop->wire, err);

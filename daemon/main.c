@@ -87,7 +87,7 @@ static SnCode configure(void *command_line, SnConfig *config, SnError *err) {
 }
 
 // Signals that stop the daemon, or make it read its keys again, go to the event loop's descriptor alone; a client that
-// is gone is no reason to end.
+// is gone is no reason to end, nor is a file that may not grow.
 static void block_signals(bool reloads) {
   sigset_t set;
   sigemptyset(&set);
@@ -97,6 +97,7 @@ static void block_signals(bool reloads) {
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 static SnCode open_flight(SnDaemon *d, SnError *err) {

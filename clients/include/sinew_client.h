@@ -154,6 +154,10 @@ SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessi
 // sinew_client_connect.
 SINEW_API SinewStatus sinew_session_close(SinewSession *session, SinewError *err);
 
+// Frees the session here and leaves it open at the daemon, as long as its lease lasts. One with a name is found again
+// by that. Accepts NULL.
+SINEW_API void sinew_session_leave(SinewSession *session);
+
 // Returns sizes and initial state; valid until the session is closed.
 SINEW_API const SinewSessionInfo *sinew_session_info(const SinewSession *session);
 

@@ -181,6 +181,10 @@ SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *cal
   return NULL;
 }
 
+void sinew_session_leave(SinewSession *session) {
+  if (session) free_session(session);
+}
+
 SinewStatus sinew_session_close(SinewSession *session, SinewError *err) {
   if (!session) return api_ok(err);
   Sinew__V1__CloseRequest close;

@@ -63,8 +63,7 @@ SnCode sn_realtime_priority(int priority, SnError *err) {
   const struct sched_param param = {.sched_priority = priority};
   const int code = pthread_setschedparam(pthread_self(), SCHED_FIFO, &param);
   if (code == 0) return SN_OK;
-  return sn_fail(err, SN_ERR_LIMIT,
-                 "priority %d: %s; it needs LimitRTPRIO=%d of the unit (ulimit -r), or CAP_SYS_NICE",
+  return sn_fail(err, SN_ERR_LIMIT, "priority %d: %s; it needs LimitRTPRIO=%d of the unit (ulimit -r), or CAP_SYS_NICE",
                  priority, strerror(code), priority);
 }
 

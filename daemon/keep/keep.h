@@ -96,8 +96,9 @@ void sn_keeper_opened(SnKept *kept, uint64_t id);
 // Returns whether a session with that id is in the folder and not open yet; *owner is whose. Any thread may call it.
 bool sn_keeper_restoring(SnKeeper *keeper, uint64_t id, const SnPeer **owner);
 
-// Gives the name free and lets the files be removed. Accepts NULL. Any thread may call it.
-void sn_keeper_close(SnKept *kept);
+// Gives the name free and lets the files be removed; the answer (NULL: none) leaves once they are. Any thread may call
+// it.
+void sn_keeper_close(SnKept *kept, SnReply *reply);
 // Moves the files aside, since they cannot be gone on from, and gives the name free. Who calls it may wait for files.
 void sn_keeper_refuse(SnKept *kept, const char *why);
 // Lets go of it: who calls this does not touch it any more. Accepts NULL. Any thread may call it.

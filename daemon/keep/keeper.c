@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/keep/keeper_private.h"
 #include "physics/base/clock.h"
@@ -129,10 +130,18 @@ bool sn_keeper_restoring(SnKeeper *k, uint64_t id, const SnPeer **owner) {
   return found;
 }
 
-void sn_keeper_close(SnKept *kept) {
-  if (!kept) return;
+// Lines up an answer. With the mutex.
+static void add_reply(SnKept *kept, SnReply *reply) {
+  if (!reply) return;
+  *kept->last_reply = reply;
+  kept->last_reply = &reply->next;
+  kept->waiting++;
+}
+
+void sn_keeper_close(SnKept *kept, SnReply *reply) {
   pthread_mutex_lock(&kept->keeper->mutex);
   kept->state = SN_KEPT_CLOSED;
+  add_reply(kept, reply);
   pthread_cond_signal(&kept->keeper->filled);
   pthread_mutex_unlock(&kept->keeper->mutex);
 }
@@ -154,7 +163,7 @@ void sn_keeper_refuse(SnKept *kept, const char *why) {
   pthread_mutex_lock(&k->mutex);
   forget_files(k, kept);
   pthread_mutex_unlock(&k->mutex);
-  sn_keeper_close(kept);
+  sn_keeper_close(kept, NULL);
 }
 
 void sn_keeper_release(SnKept *kept) {
@@ -174,11 +183,7 @@ void sn_keeper_post(SnKept *kept, SnKeptPart part, SnKeptBytes bytes, SnReply *r
     free(kept->pending[part].bytes);
     kept->pending[part] = bytes;
   }
-  if (reply) {
-    *kept->last_reply = reply;
-    kept->last_reply = &reply->next;
-    kept->waiting++;
-  }
+  add_reply(kept, reply);
   if (!bytes.bytes || kept->waiting > WAITING_MOST) unkept = take_replies(kept);
   pthread_cond_signal(&k->filled);
   pthread_mutex_unlock(&k->mutex);
@@ -201,20 +206,26 @@ static bool has_work(const SnKeeper *k, const SnKept *kept, double now, double *
   return false;
 }
 
+// Files are removed first: a session that has the name of one that was closed must not be there beside it.
 static SnKept *find_work(const SnKeeper *k, double *until) {
   const double now = sn_clock_now();
-  SnKept *kept = k->first;
+  SnKept *found = NULL;
   *until = now + 3600;
-  while (kept && !has_work(k, kept, now, until)) kept = kept->next;
-  return kept;
+  for (SnKept *kept = k->first; kept; kept = kept->next) {
+    if (!has_work(k, kept, now, until)) continue;
+    if (kept->state == SN_KEPT_CLOSED) return kept;
+    if (!found) found = kept;
+  }
+  return found;
 }
 
 // Removes the files of a session that is closed; its entry goes with whoever knows it last. Without the mutex.
 static void remove_files(SnKeeper *k, SnKept *kept) {
   char name[SN_KEPT_NAME];
-  // The warm start first: alone it says nothing.
-  for (int part = SN_KEPT_PARTS - 1; part >= 0; part--)
+  // The settings first: without them the warm start says nothing.
+  for (int part = 0; part < SN_KEPT_PARTS; part++)
     if (kept->written[part] > 0) sn_kept_file_remove(&k->folder, sn_kept_file_name(kept->id, (SnKeptPart)part, name));
+  if (kept->written[SN_KEPT_SETTINGS] > 0) fsync(k->folder.fd);
 }
 
 // With the mutex, which is given away meanwhile.

@@ -10,6 +10,9 @@
 // The thread says that it is alive at least this often, in seconds.
 #define HEARTBEAT 0.25
 
+// It stood still if it did not come round for so many seconds: the process was stopped, or a device took long.
+#define PAUSE_TIME 0.5
+
 // A plan without a deadline is overdue after so many seconds.
 #define PATIENCE 2.0
 
@@ -270,10 +273,17 @@ static bool has_work(const SnScheduler *s) {
   return any;
 }
 
+// States of streams that came meanwhile are not read yet: their leases do not end before that.
+static void forgive_pause(SnScheduler *s, double seconds) {
+  if (seconds < PAUSE_TIME) return;
+  for (SnSession *p = s->sessions; p; p = p->next) p->stream.heard += seconds;
+}
+
 static void serve(SnScheduler *s) {
   Turn turn = {0};
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
+    forgive_pause(s, now - atomic_load(&s->alive));
     atomic_store(&s->alive, now);
     sn_backends_update(&s->backends);
     update_sessions(s);

@@ -62,10 +62,9 @@ void sn_answer(SnDaemon *d, SnJob *job, Sinew__V1__Reply *reply) {
   sn_job_free(job);
 }
 
-void sn_answer_coming(SnDaemon *d, SnJob *job, const char *what) {
-  sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__RESTORING, "the session %s: ask again in a moment",
-                  what);
-  sn_job_free(job);
+SnCode sn_fail_coming(SnJob *job, const char *what, SnError *err) {
+  job->coming = true;
+  return sn_fail(err, SN_ERR_STATE, "the session %s: ask again in a moment", what);
 }
 
 // Answers what a peer may not ask for, or not so often. The log has a line a minute of each peer.
@@ -142,6 +141,7 @@ void sn_handle_frame(SnDaemon *d, const SnRoute *from, const void *bytes, size_t
   const SnRoute *back = job ? &job->route : &route;
   sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = back->session, .request = back->id}, "refused: %s",
                err.text);
-  sn_outbox_error(&d->outbox, back, sn_wire_code(code), "%s", err.text);
+  const bool coming = job && job->coming;
+  sn_outbox_error(&d->outbox, back, coming ? SINEW__V1__ERROR__CODE__RESTORING : sn_wire_code(code), "%s", err.text);
   sn_job_free(job);
 }

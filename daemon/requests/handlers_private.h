@@ -36,7 +36,7 @@ SnCode sn_handle_command(SnDaemon *daemon, SnJob *job, SnError *err);
 // Sends a reply and frees the job.
 void sn_answer(SnDaemon *daemon, SnJob *job, Sinew__V1__Reply *reply);
 
-// Tells that a session "is being" opened or restored, and to ask again; frees the job.
-void sn_answer_coming(SnDaemon *daemon, SnJob *job, const char *what);
+// Refuses a job since its session "is being" opened or restored; whoever asked shall ask again.
+SnCode sn_fail_coming(SnJob *job, const char *what, SnError *err);
 
 #endif

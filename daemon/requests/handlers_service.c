@@ -173,12 +173,9 @@ SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {
   uint64_t id = job->request->statistics->session;
   SnSession *only = id ? sn_sessions_find(&d->sessions, id) : NULL;
   if (only && !sn_may_use(job->route.peer, only)) only = NULL;
-  const SnPeer *owner;
-  if (id && !only && sn_keeper_restoring(&d->keeper, id, &owner) &&
-      (owner == job->route.peer || job->route.peer->trusted)) {
-    sn_answer_coming(d, job, "is being restored");
-    return SN_OK;
-  }
+  const SnPeer *owner, *peer = job->route.peer;
+  if (id && !only && sn_keeper_restoring(&d->keeper, id, &owner) && (owner == peer || peer->role == SN_ROLE_ADMIN))
+    return sn_fail_coming(job, "is being restored", err);
   if (id && !only) return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu", (unsigned long long)id);
   SnScratch scratch = {0};
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;

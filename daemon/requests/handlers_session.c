@@ -11,21 +11,20 @@
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0
 
-// Tells who asks for a session that is on its way that he shall ask again. False: it is not on its way, or not his.
-static bool is_coming(SnDaemon *d, SnJob *job, uint64_t id) {
+// Whether a session is on its way to a peer who may use it.
+static bool is_coming(SnDaemon *d, const SnPeer *peer, uint64_t id) {
   const SnPeer *owner;
-  if (!sn_keeper_restoring(&d->keeper, id, &owner)) return false;
-  if (owner != job->route.peer && job->route.peer->role != SN_ROLE_ADMIN) return false;
-  sn_answer_coming(d, job, "is being restored");
-  return true;
+  return sn_keeper_restoring(&d->keeper, id, &owner) && (owner == peer || peer->role == SN_ROLE_ADMIN);
 }
 
-// The session of a request, whose lease it renews. NULL when there is none, with err, or, if the job has been answered,
-// without. One of another key is none: whoever
-// guesses ids is not told which are right.
+// The session of a request, whose lease it renews. NULL and err when there is none, or not yet. One of another key is
+// none: whoever guesses ids is not told which are right.
 static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
-  if (!session && is_coming(d, job, id)) return NULL;
+  if (!session && is_coming(d, job->route.peer, id)) {
+    sn_fail_coming(job, "is being restored", err);
+    return NULL;
+  }
   if (!session) session = sn_sessions_find(&d->sessions, id);  // it has come meanwhile
   if (session && !sn_may_use(job->route.peer, session)) session = NULL;
   const double now = sn_clock_now();
@@ -91,8 +90,8 @@ static SnCode command(SnDaemon *d, SnJob *job, SnError *err) {
 
 static SnCode open_new(SnDaemon *d, SnJob *job, SnError *err) {
   const SnCode code = sn_sessions_reserve(&d->sessions, &job->route, d->config.client_sessions, err);
-  if (code != SN_OK) {
-    sn_keeper_close(job->kept);
+  if (code != SN_OK && job->kept) {
+    sn_keeper_close(job->kept, NULL);
     sn_keeper_release(job->kept);
   }
   if (code != SN_OK || sn_loader_push(d, job)) return code;
@@ -122,12 +121,15 @@ SnCode sn_handle_open(SnDaemon *d, SnJob *job, SnError *err) {
     return job->kept ? open_new(d, job, err) : sn_fail(err, SN_ERR_MEMORY, "out of memory");
   }
   if (state == SN_KEPT_OPEN) return resume(d, job, id, err);
-  sn_answer_coming(d, job, state == SN_KEPT_OPENING ? "is being opened" : "is being restored");
-  return SN_OK;
+  return sn_fail_coming(job, state == SN_KEPT_OPENING ? "is being opened" : "is being restored", err);
 }
 
-static void close_session(SnDaemon *d, SnSession *session) {
-  sn_keeper_close(session->kept);
+// The answer leaves when the session cannot come back; NULL: nobody has asked.
+static void close_session(SnDaemon *d, SnSession *session, SnReply *reply) {
+  if (session->kept)
+    sn_keeper_close(session->kept, reply);
+  else
+    sn_outbox_send(&d->outbox, reply);
   sn_sessions_remove(&d->sessions, session);
   sn_scheduler_close(&d->scheduler, session);
 }
@@ -136,12 +138,12 @@ SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
   SnSession *session = find_session(d, job, job->request->close->session, err);
   if (!session) return err->code;
   sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = session->id, .request = job->route.id}, "closed");
-  close_session(d, session);
   Sinew__V1__CloseReply out = SINEW__V1__CLOSE_REPLY__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_CLOSE;
   reply.close = &out;
-  sn_answer(d, job, &reply);
+  close_session(d, session, sn_outbox_pack(&job->route, &reply));
+  sn_job_free(job);
   return SN_OK;
 }
 
@@ -236,7 +238,15 @@ void sn_close_expired(SnDaemon *d, const SnWire *wire) {
     if (idle <= (session->left > 0 ? fmin(lease, d->config.orphan_seconds) : lease)) continue;
     sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "lease-expired: no request for %.1f s%s",
                  idle, session->left > 0 ? ", and its client is gone" : "");
-    close_session(d, session);
+    close_session(d, session, NULL);
+  }
+}
+
+void sn_forgive_pause(SnDaemon *d, double seconds) {
+  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
+    SnSession *session = sn_sessions_at(&d->sessions, i);
+    session->heard += seconds;
+    if (session->left > 0) session->left += seconds;
   }
 }
 
@@ -245,6 +255,6 @@ void sn_close_revoked(SnDaemon *d) {
     SnSession *session = sn_sessions_at(&d->sessions, i);
     if (session->owner->role >= SN_ROLE_PLAN) continue;
     sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "closed: its key may have none any more");
-    close_session(d, session);
+    close_session(d, session, NULL);
   }
 }

@@ -18,7 +18,7 @@ static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
 
 void sn_loader_unreserve(SnDaemon *d, const SnJob *job) {
   sn_sessions_unreserve(&d->sessions, &job->route);
-  if (!job->restores) sn_keeper_close(job->kept);  // its files stay, where it has some
+  if (job->kept && !job->restores) sn_keeper_close(job->kept, NULL);  // its files stay, where it has some
   sn_keeper_release(job->kept);
 }
 

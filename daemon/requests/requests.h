@@ -115,6 +115,10 @@ SnCode sn_reload(SnDaemon *daemon, bool *lowered, SnError *err);
 // loop calls it.
 void sn_close_expired(SnDaemon *daemon, const SnWire *wire);
 
+// Adds time [s] in which the daemon stood still to the leases of all sessions: their clients may have asked meanwhile.
+// The event loop calls it.
+void sn_forgive_pause(SnDaemon *daemon, double seconds);
+
 // Closes the sessions of keys that may have none any more. The event loop calls it.
 void sn_close_revoked(SnDaemon *daemon);
 

@@ -28,6 +28,7 @@ typedef struct SnJob {
   Sinew__V1__Request *request;  // validated; the job owns it
   SnPlanner *planner;           // for a reset with a new seed: made by the loader; else NULL
   SnKept *kept;                 // name of the session that is opened, until it is open; NULL: it has none
+  bool coming;                  // it was refused since its session is on its way: the code is RESTORING
   bool restores;                // nobody has asked: that session is one of the last daemon's
   struct SnJob *next;
 } SnJob;

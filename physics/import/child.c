@@ -82,17 +82,23 @@ static bool wait_until(pid_t pid, double deadline, const atomic_bool *cancel, in
   }
 }
 
+// A lack of files, memory or processes passes.
+static SnCode not_started(const char *program, int error, SnError *err) {
+  const bool lacks = error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+  return sn_fail(err, lacks ? SN_ERR_LIMIT : SN_ERR_IO, "%s: could not be started: %s", program, strerror(error));
+}
+
 SnCode sn_child_run(char *const argv[], double seconds, const atomic_bool *cancel, SnChildResult *r, SnError *err) {
   memset(r, 0, sizeof *r);
   int fd[2];
-  if (pipe2(fd, O_CLOEXEC) != 0) return sn_fail(err, SN_ERR_IO, "%s: %s", argv[0], strerror(errno));
+  if (pipe2(fd, O_CLOEXEC) != 0) return not_started(argv[0], errno, err);
   pid_t pid = 0;
   const double deadline = sn_clock_now() + seconds;
   const int code = spawn(argv, fd[1], &pid);
   close(fd[1]);
   if (code != 0) {
     close(fd[0]);
-    return sn_fail(err, SN_ERR_IO, "%s: could not be started: %s", argv[0], strerror(code));
+    return not_started(argv[0], code, err);
   }
   int status = 0;
   if (!read_until(fd[0], deadline, cancel, r) || !wait_until(pid, deadline, cancel, &status, &r->unknown)) {

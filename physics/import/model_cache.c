@@ -165,6 +165,9 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
   if (r->signal == SIGKILL)
     return sn_fail(err, SN_ERR_LIMIT, "%s: the importer was killed, as where a machine runs out of memory%s%.3000s",
                    file, r->text[0] ? ": " : "", r->text);
+  if (r->signal == SIGXFSZ)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: the importer was killed, since a file that it writes may not be so long",
+                   file);
   if (r->signal) {
     return sn_fail(err, SN_ERR_FORMAT, "%s: the importer crashed on it (%s)%s%.3000s", file, strsignal(r->signal),
                    r->text[0] ? ": " : "", r->text);

@@ -91,6 +91,7 @@ static void test_plans_go_on(void **state) {
   }
   if (call.status != SINEW_OK) fail_msg("%s", err.text);
   assert_int_equal(sinew_session_current_plan(session)->restarts, 3);
+  sinew_session_leave(session);
   sinew_client_disconnect(client);
 
   // A program that was started again finds it by its name, and closes it.

@@ -304,7 +304,7 @@ static void test_other_files(void **state) {
 
 static void test_other_model(void **state) {
   (void)state;
-  char text[20000];
+  static char text[20000];
   size_t size;
   uint64_t version;
   read_bytes(SN_TEST_SOURCE_DIR "/../planner/tasks/arm_reach.yaml", (unsigned char *)text, &size, sizeof text);
@@ -337,7 +337,7 @@ static void test_other_model(void **state) {
   sn_test_done(plan_of(b, opened->open->initial, 0));
   sn_test_kept_tune(&c, b, 6);
   assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
-  memcpy(text + size, "\noptions: {timestep: 0.004}\n", 28);
+  strcpy(text + size, "\noptions: {timestep: 0.004}\n");
   sn_test_daemon_write(&d, "tasks/mine.yaml", text);
   sn_test_kept_start(&d, NULL, NULL);
   assert_true(sn_test_kept_weight(&c, b, &version) == 6);
