@@ -46,7 +46,7 @@ static void draw_bars(const SnModel *m, Bars *b, int seed) {
   for (int i = 0; i < m->nsensor; ++i)
     for (int k = 0; k < m->sensor_dim[i] * MANY_ROWS && !sn_sensor_differentiable(m, i); ++k)
       b->sensordata[(k / m->sensor_dim[i]) * n + m->sensor_adr[i] + k % m->sensor_dim[i]] = 0;
-  b->bar = (SnTrajectoryBar){-0.7, b->qpos, b->qvel, b->act, b->sensordata, b->ctrl};
+  b->bar = (SnTrajectoryBar){-0.7, b->qpos, b->qvel, b->act, b->sensordata, b->ctrl, NULL};
 }
 
 static Side *side_open(const Many *x, SnBackend *b, int method, bool with_cost) {
@@ -134,7 +134,8 @@ static void same_as_cpu(void **state) {
                                    part == 1 || part > 5 ? p->qvel : NULL,
                                    part == 2 || part > 5 ? p->act : NULL,
                                    part == 3 || part > 5 ? p->sensordata : NULL,
-                                   part == 4 || part > 5 ? p->ctrl : NULL};
+                                   part == 4 || part > 5 ? p->ctrl : NULL,
+                                   NULL};
       }
       for (int i = 0; i < 2; ++i) clear(both[i]);
       for (int i = 0; i < 2; ++i) run(both[i], false, SN_GRADIENT_PENDING);
