@@ -39,34 +39,6 @@ SN_FUNC bool sn_actuator_idle(const SnModel *m, const SnWorld *w, int i) {
   return sn_actuator_disabled(m, i) || (sn_any_asleep(m, w) && activation_target_asleep(m, w, i));
 }
 
-SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
-  const sn_real u = sn_applied_ctrl(m, w)[k], *range = m->actuator_ctrlrange + 2 * k;
-  if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
-  return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN
-}
-
-// Every lane looks at all.
-SN_FUNC bool sn_bad_ctrl(const SnModel *m, const SnWorld *w) {
-  bool bad = false;
-  for (int k = 0; k < m->nu; ++k) bad = bad || sn_is_bad(sn_clamped_ctrl(m, w, k));
-  return bad;
-}
-#endif
-
-// Rate of the activation of actuator i.
-SN_INLINE sn_real activation_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
-  const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
-  switch (m->actuator_dyntype[i]) {
-    case SN_DYN_INTEGRATOR:
-      return ctrl;
-    case SN_DYN_MUSCLE:
-      return sn_muscle_rate(ctrl, act, prm);
-    default:
-      return (ctrl - act) / sn_max(SN_MINVAL, prm[0]);
-  }
-}
-
-#if !defined(SN_PACK)
 SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {
   const sn_real *range = m->actuator_actrange + 2 * i;
   if (m->actuator_dyntype[i] == SN_DYN_FILTEREXACT) {
@@ -78,14 +50,6 @@ SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_rea
   return m->actuator_actlimited[i] ? sn_clip(act, range[0], range[1]) : act;
 }
 
-SN_FUNC void sn_activation_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
-  const int last = sn_last_activation(m, i);
-  for (int k = m->actuator_actadr[i]; k < last; ++k) w->act_dot[k] = 0;
-  if (last < 0) return;
-  const sn_real ctrl = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
-  w->act_dot[last] = activation_rate(m, i, ctrl, w->act[last]);
-}
-
 SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real h, sn_real *out) {
   if (m->opt.disableflags & SN_DSBL_ACTUATION) {
     SN_FOR(k, m->na) out[k] = w->act[k];
@@ -95,12 +59,11 @@ SN_FUNC void sn_next_activation(const SnModel *m, const SnWorld *w, SnLane *lane
   SN_FOR(i, m->nactuator) {
     const int adr = m->actuator_actadr[i], end = adr + m->actuator_actnum[i];
     const bool disabled = sn_actuator_disabled(m, i);
-    if (sn_is_motor(m, i)) {
-      sn_motor_next(m, w, i, h, out);
-      continue;
-    }
-    if (sn_is_orientation(m, i)) {
-      sn_orientation_next(m, w, i, h, out);
+    if (sn_has_own_law(m, i) && !sn_is_controller(m, i)) {
+      if (sn_is_motor(m, i))
+        sn_motor_next(m, w, i, h, out);
+      else
+        sn_orientation_next(m, w, i, h, out);
       continue;
     }
     for (int k = adr; k < end; ++k) out[k] = sn_activation_after(m, i, w->act[k], disabled ? 0 : w->act_dot[k], h);

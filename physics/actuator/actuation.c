@@ -11,6 +11,28 @@
 #include "physics/base/muscle_curves.h"
 #include "physics/base/vec.h"
 
+// Rate of the activation of actuator i.
+SN_INLINE sn_real act_rate(const SnModel *m, int i, sn_real ctrl, sn_real act) {
+  const sn_real *prm = m->actuator_dynprm + SN_NDYN * i;
+  switch (m->actuator_dyntype[i]) {
+    case SN_DYN_INTEGRATOR:
+      return ctrl;
+    case SN_DYN_MUSCLE:
+      return sn_muscle_rate(ctrl, act, prm);
+    default:
+      return (ctrl - act) / sn_max(SN_MINVAL, prm[0]);
+  }
+}
+
+// act_dot of actuator i, which has no law of its own.
+SN_INLINE void act_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
+  const int last = sn_last_activation(m, i);
+  for (int k = m->actuator_actadr[i]; k < last; ++k) w->act_dot[k] = 0;
+  if (last < 0) return;
+  const sn_real ctrl = bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i]);
+  w->act_dot[last] = act_rate(m, i, ctrl, w->act[last]);
+}
+
 SN_INLINE sn_real act_gain(const SnModel *m, const SnWorld *w, int i) {
   const int out = m->actuator_outadr[i];
   const sn_real *prm = m->actuator_gainprm + SN_NGAIN * i, length = w->actuator_length[out],
@@ -52,11 +74,12 @@ SN_INLINE sn_real act_input(const SnModel *m, const SnWorld *w, int i, bool bad_
   return period > 0 ? sn_near_setpoint(input, w->actuator_length[m->actuator_outadr[i]], period) : input;
 }
 
-// Force of actuator i before all limits.
+// Force of actuator i, which has no orientation, before all limits.
 SN_INLINE sn_real act_raw_force(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl) {
   if (sn_actuator_idle(m, w, i)) return 0;
-  if (sn_is_motor(m, i)) return sn_motor_force(m, w, i, bad_ctrl);
-  if (sn_is_controller(m, i)) return sn_controller_force(m, w, i, bad_ctrl) + act_bias(m, w, i);
+  if (sn_has_own_law(m, i))
+    return sn_is_motor(m, i) ? sn_motor_force(m, w, i, bad_ctrl)
+                             : sn_controller_force(m, w, i, bad_ctrl) + act_bias(m, w, i);
   return act_gain(m, w, i) * act_input(m, w, i, bad_ctrl) + act_bias(m, w, i);
 }
 
@@ -68,18 +91,30 @@ SN_INLINE sn_real act_tendon_scale(const sn_real *range, sn_real total) {
 
 // act_dot and the force of actuator i before the limits on tendons.
 SN_LOCAL void act_forces(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
-  if (sn_is_controller(m, i))
-    sn_controller_rates(m, w, i, bad_ctrl);
-  else if (sn_is_motor(m, i))
-    sn_motor_rates(m, w, i, bad_ctrl);
-  else if (sn_is_orientation(m, i))
+  sn_real *force = w->actuator_force + m->actuator_outadr[i];
+  if (!sn_has_own_law(m, i)) {
+    act_rates(m, w, i, bad_ctrl);
+  } else if (sn_is_orientation(m, i)) {
     sn_orientation_rates(m, w, i, bad_ctrl);
-  else
-    sn_activation_rates(m, w, i, bad_ctrl);
+    sn_orientation_forces(m, w, i, bad_ctrl, force);
+    return;
+  } else if (sn_is_motor(m, i)) {
+    sn_motor_rates(m, w, i, bad_ctrl);
+  } else {
+    sn_controller_rates(m, w, i, bad_ctrl);
+  }
+  *force = act_raw_force(m, w, i, bad_ctrl);
+}
+
+// The limit of actuator i's own force, and what no limit holds.
+SN_LOCAL void act_limit_force(const SnModel *m, SnWorld *w, int i) {
+  sn_real *force = w->actuator_force + m->actuator_outadr[i];
+  const sn_real *range = m->actuator_forcerange + 2 * i;
   if (sn_is_orientation(m, i))
-    sn_orientation_forces(m, w, i, bad_ctrl, w->actuator_force + m->actuator_outadr[i]);
-  else
-    w->actuator_force[m->actuator_outadr[i]] = act_raw_force(m, w, i, bad_ctrl);
+    sn_orientation_limit(m, i, force);
+  else if (m->actuator_forcelimited[i])
+    *force = sn_clip(*force, range[0], range[1]);
+  if (sn_is_motor(m, i)) *force = sn_motor_drag(m, w, i, *force);
 }
 
 #if !defined(SN_PACK)
@@ -169,15 +204,7 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) act_limit_tendon(m, w, t);
   SN_SYNC(lane);
-  SN_FOR(i, m->nactuator) {
-    const int out = m->actuator_outadr[i];
-    const sn_real *range = m->actuator_forcerange + 2 * i;
-    if (sn_is_orientation(m, i))
-      sn_orientation_limit(m, i, w->actuator_force + out);
-    else if (m->actuator_forcelimited[i])
-      w->actuator_force[out] = sn_clip(w->actuator_force[out], range[0], range[1]);
-    if (sn_is_motor(m, i)) w->actuator_force[out] = sn_motor_drag(m, w, i, w->actuator_force[out]);
-  }
+  SN_FOR(i, m->nactuator) if (m->actuator_forcelimited[i] || sn_has_own_law(m, i)) act_limit_force(m, w, i);
   SN_SYNC(lane);
   SN_FOR(j, m->njnt) act_joint_force(m, w, j);
   SN_SYNC(lane);

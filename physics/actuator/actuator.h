@@ -58,7 +58,11 @@ SN_INLINE sn_bar *sn_applied_bar(const SnModel *m, SnAdjoint *a) {
   return m->ndelay > 0 ? a->ctrl_late_bar : a->ctrl_bar;
 }
 // Returns control k as the actuators see it.
-SN_FUNC sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k);
+SN_INLINE sn_real sn_clamped_ctrl(const SnModel *m, const SnWorld *w, int k) {
+  const sn_real u = sn_applied_ctrl(m, w)[k], *range = m->actuator_ctrlrange + 2 * k;
+  if (!m->actuator_ctrllimited[k] || (m->opt.disableflags & SN_DSBL_CLAMPCTRL)) return u;
+  return u < range[0] ? range[0] : (u > range[1] ? range[1] : u);  // NaN stays NaN
+}
 // Returns true when actuator i is in a group that is switched off.
 SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i);
 // Returns whether actuator i has no force: it is disabled, or what it acts on sleeps.

@@ -2,10 +2,13 @@
 #ifndef SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 #define SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 
+#include "physics/actuator/actuator.h"
 #include "physics/world/adjoint.h"
 
 // ---- activation.c: controls and activations of one actuator ----
 
+// Returns true when an actuator has a law in a file of its own: controllers, motors, orientations.
+SN_INLINE bool sn_has_own_law(const SnModel *m, int i) { return m->actuator_gaintype[i] > SN_GAIN_MUSCLE; }
 // Returns the last activation of actuator i; -1: it has none.
 SN_INLINE int sn_last_activation(const SnModel *m, int i) {
   return m->actuator_actadr[i] < 0 ? -1 : m->actuator_actadr[i] + m->actuator_actnum[i] - 1;
@@ -15,9 +18,11 @@ SN_INLINE sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
   return u - period * sn_floor((u - length) / period + SN_R(0.5));
 }
 // Returns true when a control is bad. One such control switches all of them off, as in MuJoCo.
-SN_FUNC bool sn_bad_ctrl(const SnModel *m, const SnWorld *w);
-// Writes act_dot of actuator i, which is no controller.
-SN_FUNC void sn_activation_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl);
+SN_INLINE bool sn_bad_ctrl(const SnModel *m, const SnWorld *w) {
+  bool bad = false;  // every lane looks at all
+  for (int k = 0; k < m->nu; ++k) bad = bad || sn_is_bad(sn_clamped_ctrl(m, w, k));
+  return bad;
+}
 // Returns an activation of actuator i, `act` now, after h [s] at the given rate.
 SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h);
 // Adds to ctrl_bar what the bar of control k gives, as an actuator sees it. k = -1: there is none.
