@@ -400,16 +400,23 @@ ProtobufCMessage *sn_message_read(const ProtobufCMessageDescriptor *kind, const 
                                   SnWireError *err) {
   SnWireArena arena;
   ProtobufCMessage *message = NULL;
-  if (size == 0 || size > SN_WIRE_MESSAGE || !sn_wire_arena_init(&arena, sn_wire_arena_budget(size))) {
+  if (size == 0 || size > SN_WIRE_MESSAGE) {
     refuse(err, "%zu bytes; allowed are 1 to %d", size, SN_WIRE_MESSAGE);
+    return NULL;
+  }
+  if (!sn_wire_arena_init(&arena, sn_wire_arena_budget(size))) {
+    refuse(err, "out of memory");
+    err->code = SINEW__V1__ERROR__CODE__LIMIT;
     return NULL;
   }
   const ProtobufCMessage *checked = protobuf_c_message_unpack(kind, &arena.allocator, size, bytes);
   if (!checked)
     refuse(err, "the %zu bytes are no %s", size, kind->name);
   else if (!check_texts(kind, bytes, size, err) && !sn_validate(checked, err) &&
-           !(message = protobuf_c_message_unpack(kind, NULL, size, bytes)))
+           !(message = protobuf_c_message_unpack(kind, NULL, size, bytes))) {
     refuse(err, "out of memory");
+    err->code = SINEW__V1__ERROR__CODE__LIMIT;
+  }
   sn_wire_arena_free(&arena);
   return message;
 }

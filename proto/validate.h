@@ -33,8 +33,8 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err);
 const Sinew__V1__Request *sn_request_read(SnWireArena *arena, const void *bytes, size_t size, uint64_t *id,
                                           SnWireError *err);
 
-// Reads a message of another kind, as a file holds it, with the same checks. Returns NULL and err when it is none; the
-// caller frees it by protobuf_c_message_free_unpacked.
+// Reads a message of another kind, as a file holds it, with the same checks. Returns NULL and err when it is none, or
+// (LIMIT) there is no memory; the caller frees it by protobuf_c_message_free_unpacked.
 ProtobufCMessage *sn_message_read(const ProtobufCMessageDescriptor *kind, const void *bytes, size_t size,
                                   SnWireError *err);
 

@@ -47,7 +47,7 @@ static void send_warned(const SnKeeper *k, SnReply *replies, const char *why) {
       snprintf(text, sizeof text, "%.200s%sthis is in force, and a restart of the daemon loses it: %s", before,
                *before ? "; " : "", why);
       config->warning = text;
-      warned = sn_outbox_pack(&p->route, reply);
+      warned = sn_outbox_pack(k->outbox, &p->route, reply);
       config->warning = before;
     }
     if (reply) sinew__v1__reply__free_unpacked(reply, NULL);

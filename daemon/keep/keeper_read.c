@@ -32,7 +32,8 @@ static ProtobufCMessage *read_message(const SnKeeper *k, const char *name, const
   SnWireError wire = {0};
   if (sn_kept_file_read(&k->folder, name, &bytes, err) != SN_OK) return NULL;
   ProtobufCMessage *message = sn_message_read(kind, bytes.bytes, bytes.size, &wire);
-  if (!message) sn_fail(err, SN_ERR_FORMAT, "%s", wire.text);
+  const bool lacks = wire.code == SINEW__V1__ERROR__CODE__LIMIT;
+  if (!message) sn_fail(err, lacks ? SN_ERR_MEMORY : SN_ERR_FORMAT, "%s", wire.text);
   *size = bytes.size;
   free(bytes.bytes);
   return message;
@@ -52,7 +53,8 @@ static SnCode check_session(const SnKeeper *k, const Sinew__V1__KeptSession *fro
   return sn_fail(err, SN_ERR_STATE, "its key, %s, may have no session", from->owner);
 }
 
-static void read_session(SnKeeper *k, const char *name, uint64_t id) {
+// SN_ERR_MEMORY: it could not be read now, which is not the file's fault.
+static SnCode read_session(SnKeeper *k, const char *name, uint64_t id) {
   SnError err = {0};
   size_t size = 0;
   Sinew__V1__KeptSession *from =
@@ -63,8 +65,8 @@ static void read_session(SnKeeper *k, const char *name, uint64_t id) {
   if (!kept) {
     if (from) protobuf_c_message_free_unpacked(&from->base, NULL);
     if (from && err.code == SN_OK) sn_fail(&err, SN_ERR_MEMORY, "out of memory");
-    sn_kept_file_refuse(&k->folder, name, k->log, err.text);
-    return;
+    if (err.code != SN_ERR_MEMORY) sn_kept_file_refuse(&k->folder, name, k->log, err.text);
+    return err.code;
   }
   kept->id = id;
   kept->from = from;
@@ -72,6 +74,7 @@ static void read_session(SnKeeper *k, const char *name, uint64_t id) {
   kept->epoch = from->epoch;
   kept->written[SN_KEPT_SETTINGS] = size;
   k->bytes += size;
+  return SN_OK;
 }
 
 static SnKept *find_id(const SnKeeper *k, uint64_t id) {
@@ -80,8 +83,8 @@ static SnKept *find_id(const SnKeeper *k, uint64_t id) {
   return kept;
 }
 
-// Goes through the files of one part; the folder is not changed meanwhile but by this.
-static void read_part(SnKeeper *k, DIR *dir, SnKeptPart wanted) {
+// Goes through the files of one part; the folder is not changed meanwhile but by this. False: memory ended.
+static bool read_part(SnKeeper *k, DIR *dir, SnKeptPart wanted) {
   rewinddir(dir);
   for (const struct dirent *entry; (entry = readdir(dir));) {
     uint64_t id;
@@ -89,7 +92,7 @@ static void read_part(SnKeeper *k, DIR *dir, SnKeptPart wanted) {
     struct stat st;
     if (!sn_kept_file_parse(entry->d_name, &id, &part) || part != wanted) continue;
     if (part == SN_KEPT_SETTINGS) {
-      read_session(k, entry->d_name, id);
+      if (read_session(k, entry->d_name, id) == SN_ERR_MEMORY) return false;
       continue;
     }
     SnKept *kept = find_id(k, id);
@@ -98,14 +101,17 @@ static void read_part(SnKeeper *k, DIR *dir, SnKeptPart wanted) {
     else if (fstatat(k->folder.fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
       k->bytes += kept->written[part] = (size_t)st.st_size;
   }
+  return true;
 }
 
 SnCode sn_keeper_read(SnKeeper *k, SnError *err) {
   DIR *dir = fdopendir(fcntl(k->folder.fd, F_DUPFD_CLOEXEC, 0));
   if (!dir) return sn_fail(err, SN_ERR_IO, "state: cannot read %s: %s", k->folder.path, strerror(errno));
-  for (int part = 0; part < SN_KEPT_PARTS; part++) read_part(k, dir, (SnKeptPart)part);
+  bool ok = true;
+  for (int part = 0; ok && part < SN_KEPT_PARTS; part++) ok = read_part(k, dir, (SnKeptPart)part);
   closedir(dir);
-  return SN_OK;
+  return ok ? SN_OK
+            : sn_fail(err, SN_ERR_MEMORY, "state: %s cannot be read: memory or files are lacking", k->folder.path);
 }
 
 Sinew__V1__KeptWarmStart *sn_keeper_warm_start(SnKept *kept) {
@@ -116,7 +122,8 @@ Sinew__V1__KeptWarmStart *sn_keeper_warm_start(SnKept *kept) {
   sn_kept_file_name(kept->id, SN_KEPT_WARM, name);
   Sinew__V1__KeptWarmStart *warm =
       (Sinew__V1__KeptWarmStart *)read_message(k, name, &sinew__v1__kept_warm_start__descriptor, &size, &err);
-  if (!warm && err.code != SN_ERR_NOT_FOUND) sn_kept_file_refuse(&k->folder, name, k->log, err.text);
+  if (!warm && err.code != SN_ERR_NOT_FOUND && err.code != SN_ERR_MEMORY)
+    sn_kept_file_refuse(&k->folder, name, k->log, err.text);
   // One of before a reset is no fault: it was not written anew before the daemon ended.
   if (warm && warm->session == kept->id && warm->epoch == kept->epoch && warm->snapshot) return warm;
   if (warm) protobuf_c_message_free_unpacked(&warm->base, NULL);

@@ -139,8 +139,8 @@ static SnCode read_bytes(int fd, off_t length, SnKeptBytes *bytes, SnError *err)
   if (read(fd, &h, sizeof h) != (ssize_t)sizeof h || memcmp(h.magic, magic, sizeof magic))
     return sn_fail(err, SN_ERR_FORMAT, "it is no file of a kept session");
   if (h.size == 0 || h.size > SN_WIRE_MESSAGE || h.size + sizeof h != (uint64_t)length)
-    return sn_fail(err, SN_ERR_FORMAT, "it has %lld bytes, not the %llu that it says", (long long)length,
-                   (unsigned long long)(h.size + sizeof h));
+    return sn_fail(err, SN_ERR_FORMAT, "it has %lld bytes, and says that there are %llu behind its header",
+                   (long long)length, (unsigned long long)h.size);
   bytes->bytes = malloc(h.size);
   if (!bytes->bytes) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   bytes->size = h.size;
@@ -151,6 +151,9 @@ static SnCode read_bytes(int fd, off_t length, SnKeptBytes *bytes, SnError *err)
   return sn_fail(err, SN_ERR_FORMAT, "its checksum is wrong");
 }
 
+// What passes, and says nothing of the file.
+static bool lacks_something(int error) { return error == EMFILE || error == ENFILE || error == ENOMEM; }
+
 SnCode sn_kept_file_read(const SnKeptFolder *f, const char *name, SnKeptBytes *bytes, SnError *err) {
   struct stat st;
   *bytes = (SnKeptBytes){0};
@@ -158,7 +161,7 @@ SnCode sn_kept_file_read(const SnKeptFolder *f, const char *name, SnKeptBytes *b
   if (fd < 0 && errno == ENOENT) return sn_fail(err, SN_ERR_NOT_FOUND, "there is none");
   SnCode code = SN_OK;
   if (fd < 0 || fstat(fd, &st) != 0)
-    code = sn_fail(err, SN_ERR_IO, "%s", strerror(errno));
+    code = sn_fail(err, lacks_something(errno) ? SN_ERR_MEMORY : SN_ERR_IO, "%s", strerror(errno));
   else if (!S_ISREG(st.st_mode))
     code = sn_fail(err, SN_ERR_STATE, "it is no file");
   else if (st.st_uid != geteuid() || (st.st_mode & 077))

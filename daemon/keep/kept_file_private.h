@@ -18,7 +18,8 @@ bool sn_kept_file_parse(const char *name, uint64_t *id, SnKeptPart *part);
 
 // Writes a file, mode 0600. `lasting` waits until it is on the disk. On failure the old file is as it was.
 SnCode sn_kept_file_write(const SnKeptFolder *folder, const char *name, SnKeptBytes bytes, bool lasting, SnError *err);
-// Reads a file, whose bytes the caller frees. SN_ERR_NOT_FOUND: there is none; err says what is wrong with it.
+// Reads a file, whose bytes the caller frees. err says what is wrong with it; SN_ERR_NOT_FOUND: there is none,
+// SN_ERR_MEMORY: memory or files are lacking.
 SnCode sn_kept_file_read(const SnKeptFolder *folder, const char *name, SnKeptBytes *bytes, SnError *err);
 void sn_kept_file_remove(const SnKeptFolder *folder, const char *name);
 // Moves a file into the folder `refused` beside it, and logs why.

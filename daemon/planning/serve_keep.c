@@ -4,7 +4,8 @@
 
 void sn_serve_keep(SnSession *session, const SnRoute *route, Sinew__V1__Reply *reply) {
   if (reply->body_case == SINEW__V1__REPLY__BODY_RESET) session->kept->epoch++;
-  sn_keeper_post(session->kept, SN_KEPT_SETTINGS, sn_pack_kept_session(session), sn_outbox_pack(route, reply));
+  sn_keeper_post(session->kept, SN_KEPT_SETTINGS, sn_pack_kept_session(session),
+                 sn_outbox_pack(session->kept->keeper->outbox, route, reply));
 }
 
 void sn_serve_keep_warm(const SnScheduler *s, SnSession *session, bool last) {

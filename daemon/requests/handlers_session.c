@@ -142,7 +142,7 @@ SnCode sn_handle_close(SnDaemon *d, SnJob *job, SnError *err) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_CLOSE;
   reply.close = &out;
-  close_session(d, session, sn_outbox_pack(&job->route, &reply));
+  close_session(d, session, sn_outbox_pack(&d->outbox, &job->route, &reply));
   sn_job_free(job);
   return SN_OK;
 }

@@ -69,7 +69,7 @@ static void list_models(SnDaemon *d, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_LIST_MODELS;
   reply.list_models = &out;
-  sn_outbox_reply(&d->outbox, &job->route, &reply);
+  sn_outbox_send(&d->outbox, sn_outbox_pack(&d->outbox, &job->route, scratch.failed ? NULL : &reply));
   sn_scratch_free(&scratch);
   sn_names_free(&names);
 }
@@ -109,7 +109,7 @@ static void list_tasks(SnDaemon *d, const SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_LIST_TASKS;
   reply.list_tasks = &out;
-  sn_outbox_reply(&d->outbox, &job->route, &reply);
+  sn_outbox_send(&d->outbox, sn_outbox_pack(&d->outbox, &job->route, scratch.failed ? NULL : &reply));
   for (size_t i = 0; tasks && i < n; i++) sn_task_free(tasks[i]);
   sn_scratch_free(&scratch);
   sn_names_free(&names);
@@ -140,7 +140,7 @@ static bool load_model(SnDaemon *d, SnJob *job) {
     reply.load_model = &out;
   sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.request = job->route.id}, "loaded: model %s in %.3f s", loaded->name,
                out.seconds);
-  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = sn_outbox_pack(&d->outbox, &job->route, scratch.failed ? NULL : &reply);
   sn_scratch_free(&scratch);
   sn_models_release(&d->models, loaded);
   sn_outbox_send(&d->outbox, packed);
@@ -286,7 +286,7 @@ static bool describe_task(SnDaemon *d, SnJob *job) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_DESCRIBE_TASK;
   reply.describe_task = sn_pack_task(&scratch, session->loaded, session->planner);
-  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = sn_outbox_pack(&d->outbox, &job->route, scratch.failed ? NULL : &reply);
   sn_scratch_free(&scratch);
   sn_session_free(session, &d->models);
   sn_outbox_send(&d->outbox, packed);
@@ -333,9 +333,16 @@ static bool open_session(SnDaemon *d, SnJob *job) {
                "opened: task %s, model %s, seed %llu, %.1f MB%s", in->task, session->loaded->name,
                (unsigned long long)session->seed, sn_planner_bytes(session->planner) / (1 << 20),
                in->snapshot ? ", from a snapshot" : "");
-  SnReply *packed = scratch.failed ? NULL : sn_outbox_pack(&job->route, &reply);
+  SnReply *packed = sn_outbox_pack(&d->outbox, &job->route, scratch.failed ? NULL : &reply);
   sn_scratch_free(&scratch);
-  sn_loader_admit(d, job, session, packed);
+  if (packed && packed->error == 0) {
+    sn_loader_admit(d, job, session, packed);
+    return true;
+  }
+  // Nobody would know of it.
+  sn_outbox_send(&d->outbox, packed);
+  sn_session_free(session, &d->models);
+  sn_loader_unreserve(d, job);
   return true;
 }
 

@@ -2,9 +2,12 @@
 // Whoever asks for one that is on its way is told so.
 #include <limits.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/requests/loader_private.h"
 #include "physics/base/clock.h"
+
+enum { ATTEMPTS = 4, PAUSE_NS = 100000000 };
 
 // Loader threads take these jobs for those of one client: there is a thread left for others.
 static const char route_name[] = "\0restored";
@@ -26,31 +29,45 @@ static Sinew__V1__OpenRequest opening(const Sinew__V1__KeptSession *from, Sinew_
   return in;
 }
 
+// One attempt. NULL and err, or *parked. *cold says that it goes on without its warm start.
+static SnSession *try_once(SnDaemon *d, SnJob *job, bool *parked, bool *cold, SnError *err) {
+  const Sinew__V1__KeptSession *from = job->kept->from;
+  Sinew__V1__KeptWarmStart *warm = sn_keeper_warm_start(job->kept);
+  Sinew__V1__OpenRequest in = opening(from, warm);
+  SnSession *session = sn_loader_create(d, job, &in, from, parked, err);
+  if (!session && !*parked && warm && err->code != SN_ERR_MEMORY) {
+    // The model may be another one since, or the daemon.
+    sn_log_event(&d->log, SN_LOG_WARNING, "restored-cold: session %llu, '%s', goes on without its warm start: %s",
+                 (unsigned long long)from->session, from->name, err->text);
+    *err = (SnError){0};
+    in.snapshot = NULL;
+    session = sn_loader_create(d, job, &in, from, parked, err);
+  }
+  *cold = !in.snapshot;
+  if (warm) protobuf_c_message_free_unpacked(&warm->base, NULL);
+  return session;
+}
+
 bool sn_restore_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__KeptSession *from = job->kept->from;
   const double began = sn_clock_now();
-  bool parked;
+  bool parked = false, cold = true;
   SnError err = {0};
-  Sinew__V1__KeptWarmStart *warm = sn_keeper_warm_start(job->kept);
-  Sinew__V1__OpenRequest in = opening(from, warm);
-  SnSession *session = sn_loader_create(d, job, &in, from, &parked, &err);
-  if (!session && !parked && warm) {
-    // The model may be another one since, or the daemon.
-    sn_log_event(&d->log, SN_LOG_WARNING, "restored-cold: session %llu, '%s', goes on without its warm start: %s",
-                 (unsigned long long)from->session, from->name, err.text);
+  SnSession *session = NULL;
+  // A lack of memory passes.
+  for (int k = 0; k < ATTEMPTS && !session && !parked && (k == 0 || err.code == SN_ERR_MEMORY); k++) {
+    if (k > 0) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     err = (SnError){0};
-    in.snapshot = NULL;
-    session = sn_loader_create(d, job, &in, from, &parked, &err);
+    session = try_once(d, job, &parked, &cold, &err);
   }
   if (session) {
     sn_log_event(&d->log, SN_LOG_INFO, "restored: session %llu, '%s', task %s, %s a warm start, in %.3f s",
-                 (unsigned long long)session->id, from->name, from->task, in.snapshot ? "with" : "without",
+                 (unsigned long long)session->id, from->name, from->task, cold ? "without" : "with",
                  sn_clock_now() - began);
     sn_loader_admit(d, job, session, NULL);
   } else if (!parked) {
     sn_restore_failed(d, job, &err);
   }
-  if (warm) protobuf_c_message_free_unpacked(&warm->base, NULL);
   return !parked;
 }
 

@@ -7,6 +7,7 @@ enum { NONE = -1 };
 
 void sn_inbox_init(SnInbox *inbox, int max, size_t max_bytes) {
   *inbox = (SnInbox){.first = NONE, .last = NONE, .max = max, .max_bytes = max_bytes};
+  inbox->spare = malloc(sizeof(SnRequest) + sizeof((SnRoute *)NULL)->identity);  // NULL: there is none yet
 }
 
 void sn_inbox_request_free(SnRequest *request) {
@@ -31,6 +32,7 @@ static void drop_all(SnInbox *inbox, SnInboxQueue *q) {
 
 void sn_inbox_free(SnInbox *inbox) {
   for (int fd = 0; fd < inbox->size; fd++) drop_all(inbox, &inbox->queue[fd]);
+  free(inbox->spare);
   free(inbox->queue);
   *inbox = (SnInbox){.first = NONE, .last = NONE};
 }
@@ -68,6 +70,11 @@ bool sn_inbox_push(SnInbox *inbox, int fd, const SnRoute *route, zmq_msg_t *fram
   const size_t bytes = several ? 0 : zmq_msg_size(frame);
   const bool fits = q->count < inbox->max && q->bytes + bytes <= inbox->max_bytes;
   SnRequest *r = fits ? malloc(sizeof *r + route->size) : NULL;
+  if (fits && !r) {
+    r = inbox->spare;
+    inbox->spare = NULL;
+  }
+  if (!inbox->spare) inbox->spare = malloc(sizeof *r + sizeof route->identity);
   if (!r) {
     drop_all(inbox, q);
     return false;

@@ -36,6 +36,7 @@ typedef struct SnInbox {
   int first, last;  // queues that have requests, in turn; -1: none
   int max;          // requests, and bytes, that one connection may have waiting
   size_t max_bytes;
+  SnRequest *spare;  // room for one, for when memory ends
 } SnInbox;
 
 void sn_inbox_init(SnInbox *inbox, int max, size_t max_bytes);

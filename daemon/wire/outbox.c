@@ -6,18 +6,37 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+enum { SPARE_BYTES = 64 };  // of the error that says that there is no memory
+
+// Makes the spare replies as many as they shall be, as far as there is memory. With the mutex.
+static void fill_spares(SnOutbox *outbox) {
+  while (outbox->spares < SN_SPARE_REPLIES) {
+    SnReply *p = malloc(sizeof *p + SPARE_BYTES);
+    if (!p) return;
+    p->next = outbox->spare;
+    outbox->spare = p;
+    outbox->spares++;
+  }
+}
+
 bool sn_outbox_init(SnOutbox *outbox) {
   *outbox = (SnOutbox){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   outbox->last = &outbox->first;
-  return outbox->wake >= 0 && pthread_mutex_init(&outbox->mutex, NULL) == 0;
+  fill_spares(outbox);
+  return outbox->wake >= 0 && outbox->spares == SN_SPARE_REPLIES && pthread_mutex_init(&outbox->mutex, NULL) == 0;
+}
+
+static void free_list(SnReply *first) {
+  for (SnReply *p = first, *next; p; p = next) {
+    next = p->next;
+    free(p);
+  }
 }
 
 void sn_outbox_free(SnOutbox *outbox) {
   if (outbox->wake < 0 || !outbox->last) return;
-  for (SnReply *p = outbox->first, *next; p; p = next) {
-    next = p->next;
-    free(p);
-  }
+  free_list(outbox->first);
+  free_list(outbox->spare);
   pthread_mutex_destroy(&outbox->mutex);
   close(outbox->wake);
   *outbox = (SnOutbox){.wake = -1};
@@ -29,11 +48,31 @@ void sn_outbox_wake(SnOutbox *outbox) {
   (void)n;  // full means that it is readable already
 }
 
-SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply) {
-  reply->id = route->id;
-  size_t size = sinew__v1__reply__get_packed_size(reply);
-  SnReply *p = malloc(sizeof *p + size);
+static SnReply *take_spare(SnOutbox *outbox) {
+  pthread_mutex_lock(&outbox->mutex);
+  SnReply *p = outbox->spare;
+  if (p) {
+    outbox->spare = p->next;
+    outbox->spares--;
+  }
+  pthread_mutex_unlock(&outbox->mutex);
+  return p;
+}
+
+SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {
+  Sinew__V1__Error error = SINEW__V1__ERROR__INIT;
+  Sinew__V1__Reply refusal = SINEW__V1__REPLY__INIT;
+  SnReply *p = reply ? malloc(sizeof *p + sinew__v1__reply__get_packed_size(reply) + 10) : NULL;
+  if (!p) {
+    error.code = SINEW__V1__ERROR__CODE__LIMIT;
+    error.text = "out of memory";
+    refusal.body_case = SINEW__V1__REPLY__BODY_ERROR;
+    refusal.error = &error;
+    reply = &refusal;
+    p = take_spare(outbox);
+  }
   if (!p) return NULL;
+  reply->id = route->id;
   p->next = NULL;
   p->route = *route;
   p->size = sinew__v1__reply__pack(reply, p->bytes);
@@ -52,14 +91,14 @@ void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
 }
 
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {
-  sn_outbox_send(outbox, sn_outbox_pack(route, reply));
+  sn_outbox_send(outbox, sn_outbox_pack(outbox, route, reply));
 }
 
 void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
   reply.plan = plan;
-  SnReply *packed = sn_outbox_pack(route, &reply);
+  SnReply *packed = sn_outbox_pack(outbox, route, &reply);
   if (packed) packed->stages = *stages;
   sn_outbox_send(outbox, packed);
 }
@@ -87,6 +126,7 @@ SnReply *sn_outbox_pop_all(SnOutbox *outbox) {
   SnReply *all = outbox->first;
   outbox->first = NULL;
   outbox->last = &outbox->first;
+  fill_spares(outbox);
   pthread_mutex_unlock(&outbox->mutex);
   return all;
 }

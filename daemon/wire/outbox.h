@@ -56,24 +56,30 @@ typedef struct SnReply {
   unsigned char bytes[];  // (size) a packed Reply
 } SnReply;
 
+// Counts the replies that are held ready for when memory ends.
+enum { SN_SPARE_REPLIES = 64 };
+
 typedef struct SnOutbox {
   pthread_mutex_t mutex;
   SnReply *first, **last;
+  SnReply *spare;  // under the mutex, as `spares`: for errors that find no memory
+  int spares;
   int wake;  // eventfd; readable while replies lie here
 } SnOutbox;
 
 bool sn_outbox_init(SnOutbox *outbox);
 void sn_outbox_free(SnOutbox *outbox);
 
-// Packs a reply, with the id of the route, and hands it over. A reply that finds no memory is lost: the client's
-// time-out is for that. Any thread may call it.
+// Packs a reply, with the id of the route, and hands it over, as the next two do. Any thread may call it.
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
 
 // Packs a plan with its stages, otherwise as sn_outbox_reply.
 void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages);
 
-// Packs a reply to be sent later; the result does not refer to `reply` any more. Returns NULL when out of memory.
-SnReply *sn_outbox_pack(const SnRoute *route, Sinew__V1__Reply *reply);
+// Packs a reply to be sent later; the result does not refer to `reply` any more. If there is no memory for it, or
+// `reply` is NULL since there was none before, the result is an error that says so. Returns NULL when even the spare
+// ones are used up: then the client's time-out decides. Any thread may call it.
+SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
 // Hands a packed reply over. Accepts NULL.
 void sn_outbox_send(SnOutbox *outbox, SnReply *reply);
 

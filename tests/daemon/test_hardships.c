@@ -355,19 +355,17 @@ static void test_clock_jumps(void **state) {
 int main(int argc, char **argv) {
   if (argc > 1) stopped = atof(argv[1]);
 #define EACH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-  const struct CMUnitTest tests[] = {
-    EACH(test_stopped_daemon),
-    EACH(test_stopped_client),
-    EACH(test_full_disk),
-    EACH(test_lost_folder),
-    EACH(test_no_files),
-#if !SN_SLOW  // sanitizers reserve what they want of addresses, and want to be the first library
-    EACH(test_no_memory),
-    cmocka_unit_test(test_clock_jumps),
+  const struct CMUnitTest tests[] = {EACH(test_stopped_daemon),
+                                     EACH(test_stopped_client),
+                                     EACH(test_full_disk),
+                                     EACH(test_lost_folder),
+                                     EACH(test_no_files),
+#ifndef SN_TEST_SLOW  // sanitizers reserve what they want of addresses, and want to be the first library
+                                     EACH(test_no_memory),
+                                     cmocka_unit_test(test_clock_jumps),
 #endif
-    cmocka_unit_test(test_read_only_folder),
-    cmocka_unit_test(test_broken_log)
-  };
+                                     cmocka_unit_test(test_read_only_folder),
+                                     cmocka_unit_test(test_broken_log)};
 #undef EACH
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

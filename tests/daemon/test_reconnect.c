@@ -99,6 +99,7 @@ static void test_plans_go_on(void **state) {
   assert_true(sinew_session_info(session)->resumed);
   assert_int_equal(sinew_session_info(session)->restarts, 3);
   assert_int_equal(sinew_session_close(session, &err), SINEW_OK);
+  sinew_client_disconnect(client);
   session = open_named(&client, "arm");
   assert_false(sinew_session_info(session)->resumed);
   assert_int_equal(sinew_session_close(session, &err), SINEW_OK);
