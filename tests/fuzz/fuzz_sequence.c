@@ -55,8 +55,9 @@ static void start(void) {
   if (sn_access_init(&d->access, "", &err) != SN_OK || !sn_outbox_init(&d->outbox) ||
       !sn_records_init(&d->records, &d->outbox) || !sn_sessions_init(&d->sessions, c->sessions) ||
       !sn_wire_arena_init(&d->arena, sn_wire_arena_budget(MESSAGE_BYTES)) ||
-      sn_models_init(&d->models, c, &err) != SN_OK || sn_scheduler_start(&d->scheduler, &def, &err) != SN_OK ||
-      sn_loader_start(d, &err) != SN_OK)
+      sn_models_init(&d->models, c, &err) != SN_OK ||
+      sn_keeper_start(&d->keeper, c, &d->log, &d->outbox, &d->access, &err) != SN_OK ||
+      sn_scheduler_start(&d->scheduler, &def, &err) != SN_OK || sn_loader_start(d, &err) != SN_OK)
     fuzz_fail("sinewd does not start: %s", err.text);
 }
 
@@ -65,12 +66,12 @@ static void stop(void) {
   snprintf(clean, sizeof clean, "rm -rf %s", d->config.cache);
   sn_loader_stop(d);
   sn_scheduler_stop(&d->scheduler);
+  sn_keeper_stop(&d->keeper);
   sn_models_free(&d->models);
   sn_wire_arena_free(&d->arena);
   sn_sessions_free(&d->sessions);
   sn_records_free(&d->records);
   sn_outbox_free(&d->outbox);
-  sn_metrics_free(&d->metrics);
   sn_budget_free(&d->budget);
   sn_access_free(&d->access);
   if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);

@@ -276,8 +276,7 @@ int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_image_holds_the_model),  cmocka_unit_test(files_are_written_whole),
       cmocka_unit_test(damage_is_named),           cmocka_unit_test(damaged_images_are_refused_or_harmless),
-      cmocka_unit_test(height_fields_are_checked),
-      cmocka_unit_test(triangles_are_checked),
+      cmocka_unit_test(height_fields_are_checked), cmocka_unit_test(triangles_are_checked),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
