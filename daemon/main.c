@@ -140,8 +140,7 @@ static SnCode start(SnDaemon *d, SnError *err) {
   if (code == SN_OK) code = sn_keeper_start(&d->keeper, &d->config, &d->log, &d->outbox, &d->access, err);
   if (code == SN_OK) code = sn_scheduler_start(&d->scheduler, &def, err);
   if (code == SN_OK) code = sn_loader_start(d, err);
-  if (code == SN_OK) sn_restore_sessions(d);
-  return code;
+  return code == SN_OK ? sn_restore_sessions(d, err) : code;
 }
 
 // Also of a daemon that has started only in part.

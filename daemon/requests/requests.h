@@ -80,7 +80,8 @@ typedef struct SnDaemon {
 SnCode sn_loader_start(SnDaemon *daemon, SnError *err);
 
 // Lets the loader threads open again the sessions that the last daemon kept. To be called before requests are read.
-void sn_restore_sessions(SnDaemon *daemon);
+// Fails when memory ends: then they stay where they are.
+SnCode sn_restore_sessions(SnDaemon *daemon, SnError *failure);
 
 // Returns how many jobs wait for a loader thread, a model, or others of their client. Any thread may call it.
 int sn_loader_waiting(SnLoader *loader);

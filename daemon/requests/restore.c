@@ -7,7 +7,8 @@
 #include "daemon/requests/loader_private.h"
 #include "physics/base/clock.h"
 
-enum { ATTEMPTS = 4, PAUSE_NS = 100000000 };
+// Attempts, and those of them that are made with the warm start.
+enum { ATTEMPTS = 4, COLD = 2, PAUSE_NS = 50000000 };
 
 // Loader threads take these jobs for those of one client: there is a thread left for others.
 static const char route_name[] = "\0restored";
@@ -29,21 +30,13 @@ static Sinew__V1__OpenRequest opening(const Sinew__V1__KeptSession *from, Sinew_
   return in;
 }
 
-// One attempt. NULL and err, or *parked. *cold says that it goes on without its warm start.
-static SnSession *try_once(SnDaemon *d, SnJob *job, bool *parked, bool *cold, SnError *err) {
+// One attempt, with the warm start or without. NULL and err, or *parked.
+static SnSession *try_once(SnDaemon *d, SnJob *job, bool *cold, bool *parked, SnError *err) {
   const Sinew__V1__KeptSession *from = job->kept->from;
-  Sinew__V1__KeptWarmStart *warm = sn_keeper_warm_start(job->kept);
+  Sinew__V1__KeptWarmStart *warm = *cold ? NULL : sn_keeper_warm_start(job->kept);
   Sinew__V1__OpenRequest in = opening(from, warm);
+  *cold = !warm;
   SnSession *session = sn_loader_create(d, job, &in, from, parked, err);
-  if (!session && !*parked && warm && err->code != SN_ERR_MEMORY) {
-    // The model may be another one since, or the daemon.
-    sn_log_event(&d->log, SN_LOG_WARNING, "restored-cold: session %llu, '%s', goes on without its warm start: %s",
-                 (unsigned long long)from->session, from->name, err->text);
-    *err = (SnError){0};
-    in.snapshot = NULL;
-    session = sn_loader_create(d, job, &in, from, parked, err);
-  }
-  *cold = !in.snapshot;
   if (warm) protobuf_c_message_free_unpacked(&warm->base, NULL);
   return session;
 }
@@ -51,14 +44,19 @@ static SnSession *try_once(SnDaemon *d, SnJob *job, bool *parked, bool *cold, Sn
 bool sn_restore_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__KeptSession *from = job->kept->from;
   const double began = sn_clock_now();
-  bool parked = false, cold = true;
+  bool parked = false, cold = false;
   SnError err = {0};
-  SnSession *session = NULL;
-  // A lack of memory passes.
-  for (int k = 0; k < ATTEMPTS && !session && !parked && (k == 0 || err.code == SN_ERR_MEMORY); k++) {
-    if (k > 0) nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  SnSession *session = try_once(d, job, &cold, &parked, &err);
+  // A lack of memory or files passes. What does not may be the warm start's fault: the model is another one since.
+  for (int k = 1; k < ATTEMPTS && !session && !parked; k++) {
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    if (k == COLD && !cold) {
+      cold = true;
+      sn_log_event(&d->log, SN_LOG_WARNING, "restored-cold: session %llu, '%s', goes on without its warm start: %s",
+                   (unsigned long long)from->session, from->name, err.text);
+    }
     err = (SnError){0};
-    session = try_once(d, job, &parked, &cold, &err);
+    session = try_once(d, job, &cold, &parked, &err);
   }
   if (session) {
     sn_log_event(&d->log, SN_LOG_INFO, "restored: session %llu, '%s', task %s, %s a warm start, in %.3f s",
@@ -88,14 +86,14 @@ static SnJob *make_job(SnKept *kept) {
   return job;
 }
 
-void sn_restore_sessions(SnDaemon *d) {
-  if (!d->keeper.running) return;
+SnCode sn_restore_sessions(SnDaemon *d, SnError *failure) {
+  if (!d->keeper.running) return SN_OK;
   for (SnKept *kept = d->keeper.first, *next; kept; kept = next) {
     next = kept->next;  // one that is refused goes
     SnError err = {0};
     SnJob *job = make_job(kept);
-    SnCode code = job ? sn_sessions_reserve(&d->sessions, &job->route, INT_MAX, &err)
-                      : sn_fail(&err, SN_ERR_MEMORY, "out of memory");
+    if (!job) return sn_fail(failure, SN_ERR_MEMORY, "out of memory");
+    const SnCode code = sn_sessions_reserve(&d->sessions, &job->route, INT_MAX, &err);
     if (code == SN_OK && sn_queue_push(&d->loader.jobs, job)) continue;
     if (code == SN_OK) sn_sessions_unreserve(&d->sessions, &job->route);
     if (code == SN_OK) sn_fail(&err, SN_ERR_LIMIT, "too many requests wait for the loader threads");
@@ -103,4 +101,5 @@ void sn_restore_sessions(SnDaemon *d) {
     sn_keeper_release(kept);
     sn_job_free(job);
   }
+  return SN_OK;
 }

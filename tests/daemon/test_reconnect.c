@@ -123,7 +123,9 @@ static void test_stream_goes_on(void **state) {
   (void)state;
   SinewClient *client;
   SinewSession *session = open_named(&client, "streaming");
-  assert_int_equal(sinew_session_stream_start(session, NULL, &err), SINEW_OK);
+  SinewStreamDef def = sinew_default_stream();
+  def.lease = 10;
+  assert_int_equal(sinew_session_stream_start(session, &def, &err), SINEW_OK);
   for (uint64_t k = 0; k < 3; k++) {
     stream_until(session, k);
     kill_daemon();
