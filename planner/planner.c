@@ -104,13 +104,13 @@ static SnCode check_integrator(const SnSettings *s, SnError *err) {
   return SN_OK;
 }
 
-// Buffers of controls and sensors have an adjoint, and no Jacobians.
+// Buffers of controls and sensors and springs that yield have an adjoint, and no Jacobians.
 static SnCode check_past(const SnModel *m, const SnSettings *s, SnError *err) {
   const bool ilqg = s->planner == SN_PLANNER_ILQG;
   if (sn_past_size(m) == 0 || (!ilqg && s->gradient != SN_GRADIENT_PRODUCTS)) return SN_OK;
   return sn_fail(err, SN_ERR_UNSUPPORTED,
                  "%s: the model's steps have no Jacobians, because actuators or sensors have history buffers (delay, "
-                 "nsample); %s does without",
+                 "nsample) or springs yield (springyield); %s does without",
                  ilqg ? "planner 'ilqg'" : "gradient 'products'", ilqg ? "planner 'adam'" : "gradient 'sweep'");
 }
 

@@ -71,7 +71,7 @@ typedef struct CheckIntegrationReport {
 typedef struct CheckStretch {
   double time;
   double *qpos, *qvel, *act, *mocap;  // (nq), (nv), (na), (nmocap, 7)
-  double *history;                    // (nhistory)
+  double *history;                    // (nhistory + nplastic)
   double *ctrl;                       // (steps, nu), with memory for all steps of a run
   int steps;
 } CheckStretch;

@@ -119,7 +119,7 @@ static void step_differences(StepCheck *c, double eps, double *A, double *B) {
 // MuJoCo's A and B at its state, which stays.
 static void reference(StepCheck *c, double eps, double *A, double *B) {
   CheckBodies *b = c->b;
-  if (b->mj->opt.integrator == mjINT_RK4 || b->mj->nhistory > 0)
+  if (b->mj->opt.integrator == mjINT_RK4 || b->mj->nhistory > 0 || b->mj->nplastic > 0)
     step_differences(c, eps, A, B);
   else
     mjd_transitionFD(b->mj, b->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);

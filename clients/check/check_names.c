@@ -17,6 +17,7 @@ typedef enum NameKind {
   OF_QPOS,
   OF_ACT,
   OF_BUFFER,
+  OF_REST,
   OF_ROW
 } NameKind;
 
@@ -61,6 +62,8 @@ static NameRule rule_of(SnCompared field) {
       return (NameRule){OF_ACT, 1};
     case SN_CMP_next_history:
       return (NameRule){OF_BUFFER, 1};
+    case SN_CMP_next_plastic:
+      return (NameRule){OF_REST, 1};
     case SN_CMP_qfrc_bias:
     case SN_CMP_qfrc_passive:
     case SN_CMP_qfrc_actuator:
@@ -114,6 +117,14 @@ static void put_buffer(const SnModel *m, int k, char *name) {
     if (m->sensor_historyadr[i] >= 0 && m->sensor_historyadr[i] <= k) put(m, "sensor", SN_NAME_SENSOR, i, name);
 }
 
+// Whose spring has number k of the rests.
+static void put_rest(const SnModel *m, int k, char *name) {
+  for (int j = 0; j < m->njnt; ++j)
+    if (m->jnt_plasticadr[j] >= 0 && m->jnt_plasticadr[j] <= k) put(m, "joint", SN_NAME_JNT, j, name);
+  for (int t = 0; t < m->ntendon; ++t)
+    if (m->tendon_plasticadr[t] >= 0 && m->tendon_plasticadr[t] <= k) put(m, "tendon", SN_NAME_TENDON, t, name);
+}
+
 static int joint_of_qpos(const SnModel *m, int q) {
   int i = 0;
   while (i + 1 < m->njnt && m->jnt_qposadr[i + 1] <= q) ++i;
@@ -142,5 +153,6 @@ void check_element_name(const SnModel *m, SnCompared field, int element, char *n
   if (rule.kind == OF_ENTRY && m->nv > 0) put(m, "joint", SN_NAME_JNT, m->dof_jntid[row_of_entry(m, i)], name);
   if (rule.kind == OF_QPOS && m->njnt > 0) put(m, "joint", SN_NAME_JNT, joint_of_qpos(m, i), name);
   if (rule.kind == OF_BUFFER) put_buffer(m, i, name);
+  if (rule.kind == OF_REST) put_rest(m, i, name);
   if (rule.kind == OF_ROW) snprintf(name, CHECK_NAME, "row %d", i);
 }

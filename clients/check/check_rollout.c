@@ -16,7 +16,7 @@ bool check_stretch_init(CheckStretch *s, const mjModel *m, int steps) {
   s->qvel = check_numbers((size_t)m->nv);
   s->act = check_numbers((size_t)m->na);
   s->mocap = check_numbers(7 * (size_t)m->nmocap);
-  s->history = check_numbers((size_t)m->nhistory);
+  s->history = check_numbers((size_t)(m->nhistory + m->nplastic));
   s->ctrl = check_numbers((size_t)steps * (size_t)m->nu);
   return s->qpos && s->qvel && s->act && s->mocap && s->history && s->ctrl;
 }
@@ -48,9 +48,11 @@ void check_stretch_add(CheckStretch *s, const CheckBodies *b) {
   mju_copy(s->act, d->act, (int)m->na);
   check_mocap(m, d, s->mocap);
   mju_copy(s->history, d->history, (int)m->nhistory);
+  mju_copy(s->history + m->nhistory, d->plastic, (int)m->nplastic);
 }
 
-// A check of rollouts. Directions are in (ctrl, qpos, qvel, act, history), of the latter samples alone.
+// A check of rollouts. Directions are in (ctrl, qpos, qvel, act, history), of the latter samples and rests of hinges
+// and slides alone.
 typedef struct RolloutCheck {
   const mjModel *m;
   const CheckStretch *from;
@@ -59,8 +61,8 @@ typedef struct RolloutCheck {
   SinewBatch *kept, *moved;          // one rollout with its derivative; all moves along a direction
   double *time, *qpos, *qvel, *act;  // (MOVES, ..) the start, moved
   double *mocap, *ctrl;              // mocap is not moved
-  double *history;                   // (MOVES, nhistory)
-  double *sample;                    // (nhistory) 1: a sample
+  double *history;                   // (MOVES, nh), nh = nhistory + nplastic
+  double *sample;                    // (nh) 1: moved
   double *bar, *direction;           // (size)
   size_t size;                       // of a direction
   bool differentiable;               // the rollout has a derivative
@@ -88,7 +90,7 @@ static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const Che
                                 SinewError *err) {
   const mjModel *m = b->mj;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)from->steps * (size_t)m->nu,
-               nh = (size_t)m->nhistory;
+               nh = (size_t)(m->nhistory + m->nplastic);
   SinewBackendOptions options = sinew_default_backend();
   options.threads = 1;
   *c = (RolloutCheck){.m = m, .from = from, .size = nu + 2 * nv + na + nh};
@@ -113,6 +115,8 @@ static SinewStatus open_rollout(RolloutCheck *c, const CheckBodies *b, const Che
     mark_samples(c, m->actuator_historyadr[i], m->actuator_history[2 * i], m->actuator_ctrlnum[i]);
   for (int i = 0; i < m->nsensor; ++i)
     mark_samples(c, m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i]);
+  for (int j = 0; j < m->njnt; ++j)
+    if (m->jnt_plasticadr[j] >= 0 && m->jnt_type[j] != mjJNT_BALL) c->sample[m->nhistory + m->jnt_plasticadr[j]] = 1;
   return SINEW_OK;
 }
 
@@ -165,9 +169,8 @@ static void move(RolloutCheck *c, int k, double eps) {
   mj_integratePos(c->m, qpos, d + nu, eps);
   mju_addScl(c->qvel + k * nv, c->from->qvel, d + nu + nv, eps, nv);
   mju_addScl(c->act + k * na, c->from->act, d + nu + 2 * nv, eps, na);
-  const int nh = (int)c->m->nhistory;
-  for (int i = 0; i < nh; ++i)
-    c->history[k * nh + i] = c->from->history[i] + eps * c->sample[i] * d[nu + 2 * nv + na + i];
+  const int nh = (int)(c->m->nhistory + c->m->nplastic);
+  for (int i = 0; i < nh; ++i) c->history[k * nh + i] = c->from->history[i] + eps * d[nu + 2 * nv + na + i];
 }
 
 // The differences of the cost along the direction, by each step; not finite where a rollout diverges.
@@ -215,11 +218,17 @@ static void judge(const double *ours, double (*ref)[MOVES / 2], CheckGradientRep
   }
 }
 
+static void draw_direction(RolloutCheck *c, uint64_t *rng) {
+  const size_t nh = (size_t)(c->m->nhistory + c->m->nplastic), before = c->size - nh;
+  for (size_t i = 0; i < c->size; ++i) c->direction[i] = sn_mujoco_uniform(rng);
+  for (size_t i = 0; i < nh; ++i) c->direction[before + i] *= c->sample[i];
+}
+
 static SinewStatus compare_rollouts(RolloutCheck *c, CheckBodies *b, CheckGradientReport *r, SinewError *err) {
   double ours[DIRECTIONS], ref[DIRECTIONS][MOVES / 2];
   SinewStatus status = differentiate(c, err);
   for (int k = 0; k < DIRECTIONS && status == SINEW_OK; ++k) {
-    for (size_t i = 0; i < c->size; ++i) c->direction[i] = sn_mujoco_uniform(&b->rng);
+    draw_direction(c, &b->rng);
     ours[k] = c->differentiable ? along_direction(c) : (double)NAN;
     status = differences(c, ref[k], err);
   }

@@ -106,7 +106,7 @@ static void step_ours(CheckRun *k) {
   memcpy(o->w.qpos, s.qpos, sizeof *o->w.qpos * (size_t)m->nq);
   memcpy(o->w.qvel, s.qvel, sizeof *o->w.qvel * (size_t)m->nv);
   memcpy(o->w.act, s.act, sizeof *o->w.act * (size_t)m->na);
-  memcpy(o->w.past, sinew_data_array(k->data, "history", NULL, NULL), sizeof *o->w.past * (size_t)m->nhistory);
+  memcpy(o->w.past, sinew_data_array(k->data, "history", NULL, NULL), sizeof *o->w.past * (size_t)sn_past_size(m));
   if (sn_has_sleep(m))
     memcpy(o->w.tree_asleep, sinew_data_int_array(k->data, "tree_asleep", NULL, NULL), sizeof(int) * (size_t)m->ntree);
   if (!good) o->w.time[0] = NAN;

@@ -149,7 +149,8 @@ typedef struct SinewSizes {
   int nbody, njnt, ngeom, nsite, ntendon, nactuator, neq, nmocap, nkey;
   int nsensor, nsensordata;
   int nstate;    // 2 nv + na: numbers of a state by its tangent
-  int nhistory;  // numbers of the buffers of controls and sensors (delay, nsample)
+  int nhistory;  // numbers of the buffers of controls and sensors (delay, nsample), then nplastic
+  int nplastic;  // numbers of the rests of springs that yield (springyield)
 } SinewSizes;
 
 // Returns the sizes; valid as long as the model. New members come at the end.
@@ -939,8 +940,9 @@ typedef struct SinewRollouts {
   // of it by sinew_model_with_arrays or sinew_model_with_options do, and options of their own. With SinewCfd.bodies the
   // same geoms can touch in all. They must outlive what is kept of the call: the next call or the batch ends it.
   const SinewModel *const *models;
-  // Buffers of controls and sensors of models that have some (nhistory), as sinew_data_array "history" and MuJoCo's
-  // mjData.history have them; NULL: as after a reset. one_state says how many rows there are.
+  // Buffers of controls and sensors, then rests of springs that yield, of models that have some. They are as
+  // sinew_data_array "history" has them: MuJoCo's mjData.history, then its mjData.plastic. NULL: as after a reset.
+  // one_state says how many rows there are.
   const double *history;  // (N, nhistory)
   double *out_history;    // (N, T + 1, nhistory)
 } SinewRollouts;
@@ -970,7 +972,7 @@ typedef struct SinewTrajectoryBars {
   const double *sensordata;      // (N, T + 1, nsensordata)
   const double *ctrl;            // (N, T, nu) direct part
   const double *cost;            // (N) factor of the task's cost; NULL: 1
-  const double *history;         // (N, T + 1, nhistory) of samples; times, marks and cursors count as constant
+  const double *history;         // (N, T + 1, nhistory) of samples and rests; times, marks and cursors are constant
 } SinewTrajectoryBars;
 
 // Returns zeros: the derivative of the task's cost alone.
@@ -991,7 +993,7 @@ typedef struct SinewGradients {
   int *status;   // (N) SINEW_OK; SINEW_ERR_DIVERGED: the rollout diverged, or the derivative left the range of numbers
   const SinewParameters *parameters;  // parameters of a model of the batch's structure, CPU alone
   double *parameter;                  // (N, count of parameters) by them
-  double *history;                    // (N, nhistory) of the samples in the initial buffers, 0 elsewhere
+  double *history;                    // (N, nhistory) of the initial samples and rests, 0 elsewhere
 } SinewGradients;
 
 // Returns zeros.
@@ -1151,8 +1153,8 @@ typedef struct SinewPlanRequest {
   int max_iterations;  // 0: as the settings say
   bool want_states;    // predicted states, too
   int gain_rows;       // feedback gains of so many rows behind the lead, and the states; refused by planners without
-  // (nhistory) Buffers of controls and sensors in that state, as sinew_data_array "history" has them. NULL: controls
-  // are those since the state before, and samples of sensors stay as they were.
+  // (nhistory) Buffers and rests of springs in that state, as sinew_data_array "history" has them. NULL: controls
+  // are those since the state before; samples of sensors and rests stay as they were.
   const double *history;
 } SinewPlanRequest;
 

@@ -135,7 +135,7 @@ typedef struct SinewSessionInfo {
   const double *ctrl_range;     // (nu, 2); -inf, inf where not limited
   SinewState initial;           // puts the body where the task begins; has all of its arrays
   const SinewTaskPlant *plant;  // contacts that the task gives a simulated robot; NaN: the model's own
-  int nhistory;                 // numbers of the buffers of controls and sensors of a model with delays
+  int nhistory;                 // numbers of buffers of controls and sensors, and of rests of springs that yield
   const double *history;        // (nhistory) of the initial state
   bool resumed;       // it was there already, under its name, as it is: the settings of `def` were passed over
   uint64_t restarts;  // restarts of the daemon that it had outlasted when it was opened here
@@ -199,9 +199,10 @@ typedef struct SinewSessionPlan {
   uint64_t restarts;        // restarts of the daemon that the session has outlasted; one more: there was a gap
 } SinewSessionPlan;
 
-// Gives the buffers of controls and sensors, MuJoCo's mjData.history, that belong to the state sent next: `history`
-// (n), n = nhistory, is copied. Without them the daemon puts the controls that it served into those of the state
-// before. Returns SINEW_ERR_ARGUMENT (another n, a number that is not finite).
+// Gives the buffers of controls and sensors that belong to the state sent next, then the rests of springs that yield.
+// These are MuJoCo's mjData.history, then its mjData.plastic. `history` (n), n = nhistory, is copied. Without them the
+// daemon puts the controls that it served into those of the state before. Returns SINEW_ERR_ARGUMENT (another n, a
+// number that is not finite).
 SINEW_API SinewStatus sinew_session_set_history(SinewSession *session, const double *history, int n, SinewError *err);
 
 // Sends a state and waits for its plan, which is then in force for sinew_session_control. deadline [s] is the daemon's

@@ -40,6 +40,6 @@ SinewStatus api_leave(ApiGuard *guard, SinewStatus status);
 // Says what the numbers of "history" have to be.
 #define API_HISTORY_RULE                                                                                            \
   "allowed are finite numbers: of each buffer a mark, the place of the newest sample, times that ascend up to it, " \
-  "samples"
+  "samples; rests of springs that yield, of rotations unit quaternions, of tendons a range"
 
 #endif

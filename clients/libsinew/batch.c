@@ -213,7 +213,7 @@ static SinewStatus check_models(const SinewBatch *b, const SinewRollouts *r, Sin
 }
 
 static SinewStatus check_history(const SnModel *m, const double *history, int states, SinewError *err) {
-  const size_t n = (size_t)m->nhistory;
+  const size_t n = (size_t)sn_past_size(m);
   for (size_t i = 0; history && i < (size_t)states; ++i) {
     int k;
     if (!sn_past_good(m, history + i * n, &k))
@@ -273,7 +273,7 @@ static void take_states(SinewBatch *b, const SinewRollouts *r) {
                             .qvel = row(r->qvel, i, m->nv, b->zero),
                             .act = row(r->act, i, m->na, b->zero),
                             .qacc_warmstart = row(r->qacc_warmstart, i, m->nv, NULL),
-                            .past = row(r->history, i, m->nhistory, NULL),
+                            .past = row(r->history, i, sn_past_size(m), NULL),
                             .cfd = b->cfd.use == SINEW_CFD_FORWARD ? &b->cfd.settings : NULL};
     take_mocap(b, r->mocap, i, &b->state[k]);
   }
@@ -293,7 +293,7 @@ static void take_outputs(SinewBatch *b, const SinewRollouts *r) {
                                .act = part(r->out_act, i, r->steps, b->m->na),
                                .sensordata = part(r->out_sensordata, i, r->steps, b->m->nsensordata),
                                .qacc_warmstart = warmstart ? warmstart + (size_t)i * (size_t)b->m->nv : NULL,
-                               .past = part(r->out_history, i, r->steps, b->m->nhistory)};
+                               .past = part(r->out_history, i, r->steps, sn_past_size(b->m))};
   }
 }
 

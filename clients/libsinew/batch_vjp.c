@@ -31,7 +31,7 @@ ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
   k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, &ok);
   k->act = api_batch_alloc(n * na, sizeof *k->act, &ok);
   k->warmstart = api_batch_alloc(n * nv, sizeof *k->warmstart, &ok);
-  k->history = api_batch_alloc(n * (size_t)m->nhistory, sizeof *k->history, &ok);
+  k->history = api_batch_alloc(n * (size_t)sn_past_size(m), sizeof *k->history, &ok);
   k->ctrl = api_batch_alloc(ctrl, sizeof *k->ctrl, &ok);
   k->ctrl_bar = api_batch_alloc(ctrl, sizeof *k->ctrl_bar, &ok);
   k->qpos_bar = api_batch_alloc(n * nv, sizeof *k->qpos_bar, &ok);
@@ -66,7 +66,7 @@ static void keep_states(SinewBatch *b, int states) {
     s->qpos = keep(k->qpos, i, s->qpos, (size_t)b->m->nq);
     s->qvel = keep(k->qvel, i, s->qvel, (size_t)b->m->nv);
     s->act = keep(k->act, i, s->act, (size_t)b->m->na);
-    if (s->past) s->past = keep(k->history, i, s->past, (size_t)b->m->nhistory);
+    if (s->past) s->past = keep(k->history, i, s->past, (size_t)sn_past_size(b->m));
     if (s->qacc_warmstart) s->qacc_warmstart = keep(k->warmstart, i, s->qacc_warmstart, (size_t)b->m->nv);
   }
 }
@@ -158,7 +158,7 @@ static SinewStatus take_bars(SinewBatch *b, const SinewTrajectoryBars *bars, boo
                                   .act = row(bars->act, i, k->steps + 1, m->na),
                                   .sensordata = row(bars->sensordata, i, k->steps + 1, m->nsensordata),
                                   .ctrl = row(bars->ctrl, i, k->steps, m->nu),
-                                  .past = row(bars->history, i, k->steps + 1, m->nhistory)};
+                                  .past = row(bars->history, i, k->steps + 1, sn_past_size(m))};
     const SnCode code = sn_trajectory_bar_check(m, &k->bar[i], k->steps, &why);
     if (code != SN_OK) return api_fail(err, (SinewStatus)code, "bars of rollout %d: %.3900s", i, why.text);
   }
@@ -178,7 +178,7 @@ static void set_outputs(SinewBatch *b, const SinewGradients *out, bool array) {
     item->qpos_bar = qpos + i * (size_t)m->nv;
     item->qvel_bar = out->qvel ? out->qvel + i * (size_t)m->nv : NULL;
     item->act_bar = out->act ? out->act + i * (size_t)m->na : NULL;
-    item->past_bar = out->history ? out->history + i * (size_t)m->nhistory : NULL;
+    item->past_bar = out->history ? out->history + i * (size_t)sn_past_size(m) : NULL;
   }
 }
 
@@ -201,7 +201,7 @@ static void give(const SinewBatch *b, const SinewGradients *out, bool array) {
     clear(out->qpos, i, array ? nq : nv);
     clear(out->qvel, i, nv);
     clear(out->act, i, (size_t)m->na);
-    clear(out->history, i, (size_t)m->nhistory);
+    clear(out->history, i, (size_t)sn_past_size(m));
   }
 }
 
@@ -213,10 +213,10 @@ SinewStatus api_check_kept(const SinewBatch *b, SinewError *err) {
 }
 
 SinewStatus api_check_jacobians(const SinewBatch *b, const char *who, SinewError *err) {
-  if (b->m->nhistory == 0) return SINEW_OK;
+  if (sn_past_size(b->m) == 0) return SINEW_OK;
   return api_fail(err, SINEW_ERR_UNSUPPORTED,
-                  "%s: actuators or sensors of the model have history buffers (delay, nsample), of which Jacobians of "
-                  "steps know nothing; sinew_batch_vjp goes through them",
+                  "%s: actuators or sensors of the model have history buffers (delay, nsample), or springs that yield "
+                  "(springyield), of which Jacobians of steps know nothing; sinew_batch_vjp goes through them",
                   who);
 }
 

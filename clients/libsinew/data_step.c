@@ -58,7 +58,7 @@ static bool find_bad_input(ApiBadNumber *bad, const SnModel *m, const SnWorld *w
 static inline bool any_bad_input(const SnModel *m, const SnWorld *w) {
   return any_bad(w->time, 1) || any_bad(w->qpos, m->nq) || any_bad(w->qvel, m->nv) || any_bad(w->act, m->na) ||
          any_bad(w->ctrl, m->nu) || any_bad(w->mocap_pos, 3 * m->nmocap) || any_bad(w->mocap_quat, 4 * m->nmocap) ||
-         any_bad(w->qacc_warmstart, m->nv) || (m->nhistory > 0 && find_bad_past(&(ApiBadNumber){0}, m, w));
+         any_bad(w->qacc_warmstart, m->nv) || (sn_past_size(m) > 0 && find_bad_past(&(ApiBadNumber){0}, m, w));
 }
 
 SinewStatus api_fail_diverged(const ApiBadNumber *bad, const char *place, SinewError *err) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "clients/libsinew/model_private.h"
+#include "physics/world/history.h"
 
 static SinewSizes sizes_of(const SnModel *m) {
   return (SinewSizes){.nq = m->nq,
@@ -21,7 +22,8 @@ static SinewSizes sizes_of(const SnModel *m) {
                       .nsensor = m->nsensor,
                       .nsensordata = m->nsensordata,
                       .nstate = 2 * m->nv + m->na,
-                      .nhistory = m->nhistory};
+                      .nhistory = sn_past_size(m),
+                      .nplastic = m->nplastic};
 }
 
 static void fill_ctrl_range(const SnModel *m, double *range) {

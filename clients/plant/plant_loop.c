@@ -25,6 +25,7 @@ typedef struct Loop {
   const PlantOptions *opt;
   PlantRecord *r;
   double *ctrl;     // (nu) applied
+  double *past;     // (nhistory of the session) sent
   PlantPlan force;  // copy of the plan in force
   PlantLatency latency;
   int nu, steps;  // controls; steps of the body in all
@@ -42,6 +43,7 @@ static Loop loop_of(SinewClient *client, SinewSession *session, PlantBody *body,
                 .opt = opt,
                 .r = r,
                 .ctrl = ctrl,
+                .past = ctrl + info->nu,
                 .latency = {.told = plant_latency_of(opt), .step = info->timestep, .longest = INFINITY},
                 .nu = info->nu,
                 .steps = (int)lround(opt->seconds / h),
@@ -107,10 +109,16 @@ static SinewStatus no_plan(const PlantOptions *opt, SinewError *err) {
   return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan within %g s", plant_patience(opt));
 }
 
-// The body's state, whose buffers of controls and sensors go with what is sent next.
+// The body's state, whose buffers of controls and sensors and rests of springs go with what is sent next.
 static SinewState measure(Loop *l) {
-  if (l->body->m->nhistory > 0)
-    sinew_session_set_history(l->session, l->body->d->history, (int)l->body->m->nhistory, NULL);
+  const mjModel *m = l->body->m;
+  const mjData *d = l->body->d;
+  const int n = (int)(m->nhistory + m->nplastic);
+  if (n > 0 && n == sinew_session_info(l->session)->nhistory) {
+    mju_copy(l->past, d->history, (int)m->nhistory);
+    mju_copy(l->past + m->nhistory, d->plastic, (int)m->nplastic);
+    sinew_session_set_history(l->session, l->past, n, NULL);
+  }
   return plant_body_state(l->body, l->opt->hide_act);
 }
 
@@ -297,7 +305,7 @@ static SinewStatus run_planned(Loop *l, SinewError *err) {
 SinewStatus plant_run(SinewClient *client, SinewSession *session, PlantBody *body, const PlantOptions *opt,
                       PlantRecord *r, SinewError *err) {
   const SinewSessionInfo *info = sinew_session_info(session);
-  double *ctrl = calloc((size_t)info->nu + 1, sizeof(double));
+  double *ctrl = calloc((size_t)info->nu + (size_t)info->nhistory + 1, sizeof(double));
   if (!ctrl) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   Loop l = loop_of(client, session, body, opt, r, ctrl);
   plant_body_reset(body, &info->initial);

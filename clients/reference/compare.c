@@ -496,6 +496,7 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   compare(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
   compare(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
   compare(c, SN_CMP_next_history, o->w.past, o->d->history, m->nhistory, c->loose ? 1e-4 : 1e-8, step);
+  compare(c, SN_CMP_next_plastic, sn_plastic(m, o->w.past), o->d->plastic, m->nplastic, c->loose ? 1e-4 : 1e-8, step);
   int wrong = 0, first = 0;
   for (int t = m->ntree - 1; sn_has_sleep(m) && t >= 0; --t)
     if (o->w.tree_asleep[t] != o->d->tree_asleep[t]) first = t, ++wrong;

@@ -67,6 +67,7 @@
   X(next_qvel, INTEGRATE, 1e-9)            \
   X(next_act, INTEGRATE, 1e-9)             \
   X(next_history, INTEGRATE, 1e-8)         \
+  X(next_plastic, INTEGRATE, 1e-8)         \
   X(next_tree_asleep, INTEGRATE, 0)
 
 // Names a compared field; as many as SN_CMP_COUNT.

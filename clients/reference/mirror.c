@@ -33,6 +33,9 @@ void sn_mirror_state(SinewData *data, const mjModel *m, const mjData *d) {
   for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; ++i)
     if (inputs[i].n > 0)
       memcpy(sinew_data_array(data, inputs[i].name, NULL, NULL), inputs[i].value, sizeof(mjtNum) * (size_t)inputs[i].n);
+  if (m->nplastic > 0)
+    memcpy((double *)sinew_data_array(data, "history", NULL, NULL) + m->nhistory, d->plastic,
+           sizeof(mjtNum) * (size_t)m->nplastic);
   if (!(m->opt.enableflags & mjENBL_SLEEP)) return;
   memcpy(sinew_data_int_array(data, "tree_asleep", NULL, NULL), d->tree_asleep, sizeof(int) * (size_t)m->ntree);
   memcpy(sinew_data_array(data, "sleep_qpos", NULL, NULL), d->qpos, sizeof(mjtNum) * (size_t)m->nq);

@@ -104,6 +104,7 @@ void sn_oracle_copy_state(SnOracle *o) {
   copy_real(o->w.act, d->act, m->na);
   copy_real(o->w.ctrl, d->ctrl, m->nu);
   copy_real(o->w.past, d->history, m->nhistory);
+  copy_real(sn_plastic(m, o->w.past), d->plastic, m->nplastic);
   copy_real(o->w.mocap_pos, d->mocap_pos, 3 * m->nmocap);
   copy_real(o->w.mocap_quat, d->mocap_quat, 4 * m->nmocap);
   copy_real(o->w.qacc_warmstart, d->qacc_warmstart, m->nv);

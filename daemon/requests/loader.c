@@ -259,7 +259,7 @@ SnSession *sn_loader_create(SnDaemon *d, SnJob *job, const Sinew__V1__OpenReques
   }
   const SnModel *m = sn_planner_model(session->planner);
   session->nq = m->nq, session->nv = m->nv, session->na = m->na, session->nu = m->nu, session->nmocap = m->nmocap;
-  session->nhistory = m->nhistory;
+  session->nhistory = sn_past_size(m);
   SnVersion *first = sn_version_capture(session->planner, &session->settings);
   if (!first) {
     sn_fail(err, SN_ERR_MEMORY, "out of memory");

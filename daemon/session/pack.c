@@ -62,7 +62,7 @@ Sinew__V1__State *sn_pack_state(SnScratch *scratch, const SnModel *m, const SnSt
   state->qpos = sn_pack_reals(scratch, from->qpos, (size_t)m->nq, &state->n_qpos);
   state->qvel = sn_pack_reals(scratch, from->qvel, (size_t)m->nv, &state->n_qvel);
   state->act = sn_pack_reals(scratch, from->act, (size_t)m->na, &state->n_act);
-  if (from->past) state->history = sn_pack_reals(scratch, from->past, (size_t)m->nhistory, &state->n_history);
+  if (from->past) state->history = sn_pack_reals(scratch, from->past, (size_t)sn_past_size(m), &state->n_history);
   double *mocap = m->nmocap ? sn_scratch_alloc(scratch, (size_t)m->nmocap * 7 * sizeof *mocap) : NULL;
   if (!mocap) return state;
   for (int i = 0; i < m->nmocap; i++) {

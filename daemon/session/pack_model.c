@@ -99,7 +99,7 @@ Sinew__V1__ModelDescription *sn_pack_model(SnScratch *scratch, const SnLoadedMod
   d->na = (uint32_t)m->na;
   d->nu = (uint32_t)m->nu;
   d->nmocap = (uint32_t)m->nmocap;
-  d->nhistory = (uint32_t)m->nhistory;
+  d->nhistory = (uint32_t)sn_past_size(m);
   Quantities qpos = pack_qpos(scratch, m), qvel = pack_qvel(scratch, m), act = pack_act(scratch, m);
   Quantities ctrl = pack_ctrl(scratch, m), mocap = pack_mocap(scratch, m);
   d->qpos = qpos.list, d->n_qpos = qpos.n;

@@ -100,7 +100,7 @@ static SnCode check_sizes(const Sinew__V1__Snapshot *in, const SnModel *m, size_
   if (code == SN_OK) code = check_size("state.qvel", in->state->n_qvel, (size_t)m->nv, err);
   if (code == SN_OK) code = check_size("state.act", in->state->n_act, (size_t)m->na, err);
   if (code == SN_OK) code = check_size("state.mocap", in->state->n_mocap, 7 * (size_t)m->nmocap, err);
-  if (code == SN_OK) code = check_size("state.history", in->state->n_history, (size_t)m->nhistory, err);
+  if (code == SN_OK) code = check_size("state.history", in->state->n_history, (size_t)sn_past_size(m), err);
   if (code == SN_OK) code = check_size("warm_start.ctrl", in->warm_start->n_ctrl, horizon * nu, err);
   if (code == SN_OK) code = check_size("active_plan.ctrl", in->active_plan->n_ctrl, rows * nu, err);
   if (code == SN_OK && adam) code = check_size("adam.first", adam->n_first, moments, err);

@@ -2,13 +2,13 @@
 //
 // Spring and damper laws are polynomials (MuJoCo manual, XMLreference, stiffness and damping of joint and tendon):
 //   spring  -x (k0 + k1 x + k2 x^2),     damper  -v (b0 + b1 |v| + b2 v^2)
-// x is the displacement from qpos_spring; of a free joint's position and of rotations it is a vector, and its norm
-// goes into the parentheses. A tendon's x is the distance of its length from the range lengthspring. Dampers include
-// what actuators reflect (setup_tree.c). Gravity compensation is the force -g times the mass that a link lifts,
-// summed from the leaves like the bias force; joints with actgravcomp receive it through the actuators.
-// Forces of a fluid are fluid.c's. Those of contacts that pull are made of rows; their adjoint is
-// constraint_contact.c's. Both flags, spring and damper, disabled together also disable gravity compensation and the
-// fluid, as in mj_passive.
+// x is the displacement from qpos_spring, or from a rest in the state where the spring yields (step/plastic.c); of a
+// free joint's position and of rotations it is a vector, and its norm goes into the parentheses. A tendon's x is the
+// distance of its length from the range lengthspring. Dampers include what actuators reflect (setup_tree.c). Gravity
+// compensation is the force -g times the mass that a link lifts, summed from the leaves like the bias force; joints
+// with actgravcomp receive it through the actuators. Forces of a fluid are fluid.c's. Those of contacts that pull are
+// made of rows; their adjoint is constraint_contact.c's. Both flags, spring and damper, disabled together also disable
+// gravity compensation and the fluid, as in mj_passive.
 //
 // Adjoint of lambda' qfrc_passive, with gravity compensation that goes through actuators. At the ends of
 // lengthspring the derivative is that of the slack inside, if there is an inside. For rotations, dif = log(rest^-1 q)
@@ -32,7 +32,7 @@ SN_LOCAL void passive_spring3(sn_real *force, const sn_real *dif, sn_real linear
 #if !defined(SN_PACK)
 SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real dif[6]) {
   const int type = m->jnt_type[j];
-  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = sn_joint_rest(m, w->past, j);
   sn_zero(dif, 6);
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
     dif[0] = q[0] - rest[0];
@@ -50,7 +50,7 @@ SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real 
 }
 
 SN_FUNC sn_real sn_tendon_stretch(const SnModel *m, const SnWorld *w, int t) {
-  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
+  const sn_real length = w->ten_length[t], *range = sn_tendon_rest(m, w->past, t);
   return length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
 }
 #endif
@@ -185,7 +185,7 @@ SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdj
   if (!springs || x == 0) return;
   passive_polynomial_bar(bar->tendon_stiffness ? bar->tendon_stiffness + t : NULL,
                          bar->tendon_stiffnesspoly ? bar->tendon_stiffnesspoly + SN_NPOLY * t : NULL, x, -pull * x);
-  if (bar->tendon_lengthspring)
+  if (bar->tendon_lengthspring && m->tendon_plasticadr[t] < 0)
     bar->tendon_lengthspring[2 * t + (x > 0)] +=
         pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
 }
@@ -210,10 +210,22 @@ SN_LOCAL void passive_spring3_vjp(sn_bar *bar, const sn_bar *lambda, const sn_re
   if (norm > SN_MINVAL) sn_addtoscl3(bar, dif, -sn_polynomial_change(poly, norm) * sn_dot3(dif, lambda) / norm);
 }
 
+#if !defined(SN_PACK)
+// The rest of a ball joint, whose displacement dif has the bar `bar`: d dif = -Jr^-1(-dif) w for a turn w of the rest.
+SN_LOCAL void passive_rest_vjp(const sn_real *rest, const sn_real *dif, const sn_real *bar, sn_real *rest_bar) {
+  sn_real turn[3], back[3];
+  sn_scale3(turn, bar, -1);
+  sn_scale3(back, dif, -1);
+  sn_right_jacobian_inverse_transpose(turn, back);
+  sn_plastic_turn_bar(rest, turn, rest_bar);
+}
+#endif
+
 SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j) {
   const int type = m->jnt_type[j], dof = m->jnt_dofadr[j];
   const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
-  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = m->qpos_spring + m->jnt_qposadr[j];
+  const sn_real *q = w->qpos + m->jnt_qposadr[j], *rest = sn_joint_rest(m, w->past, j);
+  const int plastic = m->jnt_plasticadr[j];
   const sn_bar *lambda = a->motion + SN_LAMBDA * m->nv + dof;
   sn_bar *out = a->qpos_bar + dof;
   if (type == SN_JNT_HINGE || type == SN_JNT_SLIDE) {
@@ -222,8 +234,10 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
     out[0] -= bar;
 #if defined(SN_MODEL_BARS)
     if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 1, lambda, &x);
-    if (sn_model_bar(a) && sn_model_bar(a)->qpos_spring) sn_model_bar(a)->qpos_spring[m->jnt_qposadr[j]] += bar;
+    if (sn_model_bar(a) && sn_model_bar(a)->qpos_spring && plastic < 0)
+      sn_model_bar(a)->qpos_spring[m->jnt_qposadr[j]] += bar;
 #endif
+    if (plastic >= 0) a->past_bar[m->nhistory + plastic] += bar;
     return;
   }
   sn_bar bar[3];
@@ -251,22 +265,27 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 3, lambda, dif);
 #endif
+#if !defined(SN_PACK)
+  if (plastic >= 0) passive_rest_vjp(rest, dif, bar, a->past_bar + m->nhistory + plastic);
+#endif
   sn_right_jacobian_inverse_transpose(bar, dif);
   sn_addto3(out, bar);
 }
 
 // Spring and damper of tendon t.
 SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool springs, bool dampers) {
-  const sn_real length = w->ten_length[t], *range = m->tendon_lengthspring + 2 * t;
+  const sn_real length = w->ten_length[t], *range = sn_tendon_rest(m, w->past, t);
   const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
   const sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * t;
   const sn_bar pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
   sn_bar *rate_bar = a->ten_rate_bar + SN_NMOTION * t;
   rate_bar[SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
   const bool slack = length >= range[0] && length <= range[1] && range[0] < range[1];
-  if (springs && !slack)
-    a->ten_length_bar[t] -=
-        pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
+  if (springs && !slack) {
+    const sn_bar bar = pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
+    a->ten_length_bar[t] -= bar;
+    if (m->tendon_plasticadr[t] >= 0) a->past_bar[m->nhistory + m->tendon_plasticadr[t] + (x >= 0)] += bar;
+  }
   if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) passive_tendon_model_vjp(m, w, a, t, x, springs, dampers);

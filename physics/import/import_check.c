@@ -44,8 +44,7 @@ static void refuse_option(Refusals *r, const char *option, const char *what) {
 // Arrays that must hold one value throughout (SN_REQUIRED).
 static void check_required(Refusals *r) {
   const mjModel *mj = r->mj;
-  const int nBODY = (int)mj->nbody, nJOINT = (int)mj->njnt, nGEOM = (int)mj->ngeom, nTENDON = (int)mj->ntendon,
-            nACTUATOR = (int)mj->nactuator, nSENSOR = (int)mj->nsensor;
+  const int nBODY = (int)mj->nbody, nGEOM = (int)mj->ngeom, nACTUATOR = (int)mj->nactuator, nSENSOR = (int)mj->nsensor;
 #define SN_REQUIRED(field, object, cols, value, text)                                     \
   for (int i = 0; i < n##object; ++i) {                                                   \
     bool same = true;                                                                     \

@@ -156,6 +156,25 @@ static SnCode check_delays(const SnModel *m, const SnModel *moved, int p, SnErro
   return SN_OK;
 }
 
+// Rests of springs that yield must be those of m: a body's state has its own.
+static SnCode check_rests(const SnModel *m, const SnModel *moved, int p, SnError *err) {
+  for (int j = 0; j < m->njnt; ++j)
+    for (int k = 0; m->jnt_plasticadr[j] >= 0 && k < (m->jnt_type[j] == SN_JNT_BALL ? 4 : 1); ++k)
+      if (m->qpos_spring[m->jnt_qposadr[j] + k] != moved->qpos_spring[m->jnt_qposadr[j] + k])
+        return sn_fail(
+            err, SN_ERR_UNSUPPORTED,
+            "parameter %d: it moves the rest of joint '%s', whose spring yields: the rest is part of the state", p,
+            sn_model_name(m, SN_NAME_JNT, j));
+  for (int t = 0; t < m->ntendon; ++t)
+    for (int k = 0; m->tendon_plasticadr[t] >= 0 && k < 2; ++k)
+      if (m->tendon_lengthspring[2 * t + k] != moved->tendon_lengthspring[2 * t + k])
+        return sn_fail(
+            err, SN_ERR_UNSUPPORTED,
+            "parameter %d: it moves the rest of tendon '%s', whose spring yields: the rest is part of the state", p,
+            sn_model_name(m, SN_NAME_TENDON, t));
+  return SN_OK;
+}
+
 typedef struct BarNone {
   const char *name;
   const sn_real *source;
@@ -196,6 +215,7 @@ static SnCode add_parameter(SnModelTangents *t, const SnModel *m, const SnModel 
   for (int i = 0; i < 2; ++i) {
     SnCode code = check_fixed(m, moved[i], p, err);
     if (code == SN_OK) code = check_delays(m, moved[i], p, err);
+    if (code == SN_OK) code = check_rests(m, moved[i], p, err);
     if (code == SN_OK) code = check_nones(m, moved[i], p, err);
     if (code != SN_OK) return code;
   }

@@ -459,6 +459,34 @@ static SnCode check_buffers(const SnModel *m, SnError *err) {
   return sn_fail(err, SN_ERR_FORMAT, "model: buffers have %d numbers of %d", end, m->nhistory);
 }
 
+// Rests of springs that yield: first those of joints, then those of tendons, without gaps.
+static SnCode check_rests(const SnModel *m, SnError *err) {
+  int end = 0;
+  for (int j = 0; j < m->njnt; ++j) {
+    const int adr = m->jnt_plasticadr[j], ball = m->jnt_type[j] == SN_JNT_BALL;
+    if (m->jnt_springyield[j] < 0) COMPLAIN(jnt_springyield, j, "must be at least 0");
+    if (adr < 0) continue;
+    if (m->jnt_type[j] == SN_JNT_FREE || adr != end) COMPLAIN(jnt_plasticadr, j, "rests follow the order of joints");
+    end += ball ? 4 : 1;
+    for (int k = 0; ball && end <= m->nplastic && k < m->nkey; ++k)
+      if (!is_unit(m->key_plastic + k * m->nplastic + adr, 4))
+        COMPLAIN(key_plastic, k * m->nplastic + adr, "must begin a unit quaternion");
+  }
+  for (int t = 0; t < m->ntendon; ++t) {
+    if (m->tendon_springyield[t] < 0) COMPLAIN(tendon_springyield, t, "must be at least 0");
+    if (m->tendon_plasticadr[t] < 0) continue;
+    if (m->tendon_plasticadr[t] != end) COMPLAIN(tendon_plasticadr, t, "rests follow the order of tendons");
+    end += 2;
+    for (int k = 0; end <= m->nplastic && k < m->nkey; ++k) {
+      const int at = k * m->nplastic + m->tendon_plasticadr[t];
+      if (m->key_plastic[at] > m->key_plastic[at + 1])
+        COMPLAIN(key_plastic, at, "must not be above the number behind it");
+    }
+  }
+  if (end == m->nplastic) return SN_OK;
+  return sn_fail(err, SN_ERR_FORMAT, "model: rests of springs have %d numbers of %d", end, m->nplastic);
+}
+
 SnCode sn_model_check_parts(const SnModel *m, SnError *err) {
   SnCode code = check_units(m, err);
   if (code == SN_OK) code = check_meshes(m, err);
@@ -469,6 +497,7 @@ SnCode sn_model_check_parts(const SnModel *m, SnError *err) {
   if (code == SN_OK) code = check_actuators(m, err);
   if (code == SN_OK) code = check_sensors(m, err);
   if (code == SN_OK) code = check_buffers(m, err);
+  if (code == SN_OK) code = check_rests(m, err);
   if (code == SN_OK && m->names[m->nnames - 1] != 0)
     code = sn_fail(err, SN_ERR_FORMAT, "model: the last name does not end in 0");
   return code;

@@ -226,9 +226,11 @@ static SnCode setup_muscles(SnModel *m, SnError *err) {
 }
 
 // Buffers of controls and sensors. What MuJoCo makes of sensors with a buffer where it does not keep their values of
-// the start of a step is no measurement: these are refused.
+// the start of a step is no measurement: these are refused. So are springs that yield under RK4.
 static SnCode setup_buffers(SnModel *m, SnError *err) {
   const bool rk4 = m->opt.integrator == SN_INT_RK4, off = (m->opt.disableflags & SN_DSBL_SENSOR) != 0;
+  if (rk4 && m->nplastic > 0)
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "springyield (a spring that yields) with integrator RK4 is not supported");
   m->ndelay = m->nsensorbuffer = 0;
   for (int i = 0; i < m->nactuator; ++i) m->ndelay += m->actuator_delay[i] > 0;
   for (int i = 0; i < m->nsensor; ++i) {

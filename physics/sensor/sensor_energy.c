@@ -173,7 +173,8 @@ SN_LOCAL void energy_kinetic_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 }
 
 SN_FUNC bool sn_energy_differentiable(const SnModel *m, int type) {
-  for (int t = 0; type == SN_SENS_E_KINETIC && t < m->ntendon; ++t)
+  if (type == SN_SENS_E_POTENTIAL) return m->nplastic == 0;  // rests of springs that yield are no constants
+  for (int t = 0; t < m->ntendon; ++t)
     if (m->ten_arm[t] != 0) return false;
   return true;
 }

@@ -193,6 +193,10 @@ static SnCode check_model(const SnModel *m, SnError *err) {
         err, SN_ERR_UNSUPPORTED,
         "horizon: an actuator or a sensor has a history buffer (nsample), which takes a sample with every time "
         "step of the model: chosen steps do not support it; leave delays and buffers out");
+  if (m->nplastic > 0)
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "horizon: the spring of a joint or tendon yields (springyield) at the end of every time step of the "
+                   "model: chosen steps do not support it; set springyield to 0");
   if (sn_has_noslip(m))
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen "

@@ -95,6 +95,7 @@ SN_FUNC void sn_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_rea
   }
   SN_SYNC(lane);
   sn_integrate_pos(m, lane, w->qpos, qvel ? qvel : w->qvel, h);
+  if (m->nplastic > 0) sn_plastic_advance(m, w, lane, qvel ? qvel : w->qvel);
   SN_ONE(lane) w->time[0] += h;
   SN_SYNC(lane);
 }
@@ -156,14 +157,24 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
 
 SN_FUNC void sn_advance_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_real *qacc) {
   const sn_real h = sn_timestep(m, w);
+  const sn_bar *next_bar = a->qpos_next_bar;
   SN_FOR(i, m->nv) {
     w->rk_rate[i] = w->qvel[i] + h * qacc[i];
     a->qacc_bar[i] = a->qvel_next_bar[i];
   }
   SN_SYNC(lane);
-  sn_integrate_pos_vjp(m, lane, w->rk_rate, h, a->qpos_next_bar, a->qpos_bar, a->qacc_bar);
+#if !defined(SN_PACK)
+  if (m->nplastic > 0) {
+    sn_plastic_joints_vjp(m, w, a, lane);
+    next_bar = a->plastic_next;
+  }
+#endif
+  sn_integrate_pos_vjp(m, lane, w->rk_rate, h, next_bar, a->qpos_bar, a->qacc_bar);
   SN_FOR(i, m->nv) a->qvel_bar[i] += a->qacc_bar[i];
   SN_SYNC(lane);
+#if !defined(SN_PACK)
+  if (m->nplastic > 0) sn_plastic_tendons_vjp(m, w, a, lane);
+#endif
 }
 
 SN_FUNC void sn_advance_activation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {

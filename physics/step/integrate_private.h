@@ -25,6 +25,18 @@ SN_FUNC void sn_integrate_pos_vjp(const SnModel *m, SnLane *lane, const sn_real 
 // Adds the derivative of -h y' B a+ for the damping of dofs to qvel_bar.
 SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 
+// ---- plastic.c ----
+
+// Moves the rests of springs that yield. The positions are those after the step; tendons' lengths and arms those before
+// it, from which `rate` (nv) has led.
+SN_FUNC void sn_plastic_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_real *rate);
+// Runs the adjoint of what joints' springs do, after rk_rate: plastic_next (nv) becomes qpos_next_bar and what
+// past_next_bar gives to the next positions. Adds to past_bar.
+SN_FUNC void sn_plastic_joints_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Runs that of tendons' springs. Adds to ten_length_bar, ten_rate_bar and past_bar, and to qacc_bar what accelerations
+// do to the velocity that moves positions.
+SN_FUNC void sn_plastic_tendons_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
 // ---- integrate_rk4.c ----
 
 // Computes the rates (nv) of the coordinates about the start of a step, for velocity v at displacement dt * last.

@@ -131,6 +131,15 @@ SN_INLINE sn_bar sn_history_rate_vjp(const sn_real *buffer, int n, int dim, cons
   return sum;
 }
 
+// Adds the bar of a small turn of the unit quaternion q, in its frame, to the bars of its four numbers.
+SN_INLINE void sn_plastic_turn_bar(const sn_real *q, const sn_real *turn_bar, sn_real *bar) {
+  const sn_real t[3] = {2 * turn_bar[0], 2 * turn_bar[1], 2 * turn_bar[2]};
+  bar[0] -= q[1] * t[0] + q[2] * t[1] + q[3] * t[2];
+  bar[1] += q[0] * t[0] + q[2] * t[2] - q[3] * t[1];
+  bar[2] += q[0] * t[1] + q[3] * t[0] - q[1] * t[2];
+  bar[3] += q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
+}
+
 // Returns the twist of a body in motion z, zeroes for a body that does not move.
 SN_INLINE const sn_bar *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
   return a->twist + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);

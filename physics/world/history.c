@@ -165,7 +165,16 @@ SN_LOCAL void history_reset(sn_real *buffer, int n, int dim, sn_real mark, sn_re
 
 SN_FUNC void sn_past_reset(const SnModel *m, const SnLane *lane, sn_real *past) {
   const sn_real h = m->opt.timestep;
+  sn_real *rests = sn_plastic(m, past);
   (void)lane;
+  SN_FOR(j, m->nplastic > 0 ? m->njnt : 0) {
+    const int adr = m->jnt_plasticadr[j], n = m->jnt_type[j] == SN_JNT_BALL ? 4 : 1;
+    for (int k = 0; adr >= 0 && k < n; ++k) rests[adr + k] = m->qpos_spring[m->jnt_qposadr[j] + k];
+  }
+  SN_FOR(t, m->nplastic > 0 ? m->ntendon : 0) {
+    const int adr = m->tendon_plasticadr[t];
+    for (int k = 0; adr >= 0 && k < 2; ++k) rests[adr + k] = m->tendon_lengthspring[2 * t + k];
+  }
   if (m->nhistory == 0) return;
   SN_FOR(i, m->nactuator) {
     if (m->actuator_history[2 * i] > 0)
@@ -206,6 +215,23 @@ SN_LOCAL int history_bad(const sn_real *buffer, int n, int dim) {
   return -1;
 }
 
+// The same of the rests of springs: a quaternion's begins one of about unit length, a range does not end before it
+// begins.
+SN_LOCAL int plastic_bad(const SnModel *m, const sn_real *rest) {
+  for (int k = 0; k < m->nplastic; ++k)
+    if (sn_is_bad(rest[k])) return m->nhistory + k;
+  for (int j = 0; j < m->njnt; ++j) {
+    const sn_real *q = rest + m->jnt_plasticadr[j];
+    if (m->jnt_plasticadr[j] < 0 || m->jnt_type[j] != SN_JNT_BALL) continue;
+    const sn_real length2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
+    if (!(sn_abs(length2 - 1) < SN_R(1e-3))) return m->nhistory + m->jnt_plasticadr[j];
+  }
+  for (int t = 0; t < m->ntendon; ++t)
+    if (m->tendon_plasticadr[t] >= 0 && rest[m->tendon_plasticadr[t]] > rest[m->tendon_plasticadr[t] + 1])
+      return m->nhistory + m->tendon_plasticadr[t];
+  return -1;
+}
+
 SN_FUNC bool sn_past_good(const SnModel *m, const sn_real *past, int *bad) {
   int k = -1;
   for (int i = 0; k < 0 && m->nhistory > 0 && i < m->nactuator; ++i) {
@@ -216,6 +242,7 @@ SN_FUNC bool sn_past_good(const SnModel *m, const sn_real *past, int *bad) {
     k = history_bad(past + m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i]);
     if (k >= 0) k += m->sensor_historyadr[i];
   }
+  if (k < 0 && m->nplastic > 0) k = plastic_bad(m, past + m->nhistory);
   *bad = k;
   return k < 0;
 }

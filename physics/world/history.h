@@ -63,9 +63,22 @@ SN_FUNC bool sn_sensor_reads(const SnModel *m, const sn_real *past, int i, sn_re
 // Puts controls (nu) into the buffer of actuator i, which has one.
 SN_FUNC void sn_actuator_insert(const SnModel *m, sn_real *past, int i, sn_real time, const sn_real *ctrl);
 
-// Returns the numbers of `past`.
-SN_INLINE int sn_past_size(const SnModel *m) { return m->nhistory; }
-// Writes what `past` is after a reset: buffers of zeros, with times before 0. Ends with no sync.
+// Returns the numbers of `past`: those of all buffers, then the rests of springs that yield.
+SN_INLINE int sn_past_size(const SnModel *m) { return m->nhistory + m->nplastic; }
+// Returns these rests (nplastic), MuJoCo's mjData.plastic.
+SN_INLINE sn_real *sn_plastic(const SnModel *m, sn_real *past) { return past + m->nhistory; }
+// Returns where the spring of joint j is at rest, as its positions, and between which lengths that of tendon t is
+// slack.
+SN_INLINE const sn_real *sn_joint_rest(const SnModel *m, const sn_real *past, int j) {
+  const int adr = m->jnt_plasticadr[j];
+  return adr < 0 ? m->qpos_spring + m->jnt_qposadr[j] : past + m->nhistory + adr;
+}
+SN_INLINE const sn_real *sn_tendon_rest(const SnModel *m, const sn_real *past, int t) {
+  const int adr = m->tendon_plasticadr[t];
+  return adr < 0 ? m->tendon_lengthspring + 2 * t : past + m->nhistory + adr;
+}
+// Writes what `past` is after a reset: buffers of zeros, with times before 0, and rests as the model has them. Ends
+// with no sync.
 SN_FUNC void sn_past_reset(const SnModel *m, const SnLane *lane, sn_real *past);
 // Moves all times of `past` by dt [s], for who counts time anew.
 SN_FUNC void sn_past_shift(const SnModel *m, sn_real *past, sn_real dt);

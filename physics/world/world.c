@@ -115,6 +115,8 @@ void sn_world_reset_key(const SnModel *m, SnWorld *w, int key) {
   memcpy(w->qvel, m->key_qvel + k * (size_t)m->nv, sizeof(sn_real) * (size_t)m->nv);
   memcpy(w->act, m->key_act + k * (size_t)m->na, sizeof(sn_real) * (size_t)m->na);
   memcpy(w->ctrl, m->key_ctrl + k * (size_t)m->nu, sizeof(sn_real) * (size_t)m->nu);
+  if (m->nplastic > 0)
+    memcpy(sn_plastic(m, w->past), m->key_plastic + k * (size_t)m->nplastic, sizeof(sn_real) * (size_t)m->nplastic);
   memcpy(w->mocap_pos, m->key_mpos + k * 3 * (size_t)m->nmocap, sizeof(sn_real) * 3 * (size_t)m->nmocap);
   memcpy(w->mocap_quat, m->key_mquat + k * 4 * (size_t)m->nmocap, sizeof(sn_real) * 4 * (size_t)m->nmocap);
 }

@@ -97,8 +97,11 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
   if (!cost) cost = sn_cost_none();
   if (b->load) return b->load(b, m, cost, max_step, err);
   if (sn_past_size(m) > 0) {
-    sn_fail(err, SN_ERR_UNSUPPORTED,
-            "the backend '%s' has no history buffers of actuators and sensors (delay, nsample), 'cpu' has", b->name);
+    sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "the backend '%s' has no history buffers of actuators and sensors (delay, nsample) and no springs that yield "
+        "(springyield), 'cpu' has",
+        b->name);
     return NULL;
   }
   if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;

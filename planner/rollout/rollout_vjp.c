@@ -70,7 +70,7 @@ SN_LOCAL void vjp_add_buffer(sn_real *to, const sn_real *bar, int n, int dim) {
   for (int k = 2 + n; k < sn_history_size(n, dim); ++k) to[k] += bar[k];
 }
 
-// Adds the bars of all samples of the past; other numbers of it have no derivative.
+// Adds the bars of all samples and rests of the past; other numbers of it have no derivative.
 SN_LOCAL void vjp_add_past(const SnModel *m, SnLane *lane, sn_real *to, const sn_real *bar) {
   (void)lane;
   SN_FOR(i, m->nactuator) {
@@ -81,6 +81,7 @@ SN_LOCAL void vjp_add_past(const SnModel *m, SnLane *lane, sn_real *to, const sn
     const int adr = m->sensor_historyadr[i];
     if (adr >= 0) vjp_add_buffer(to + adr, bar + adr, m->sensor_history[2 * i], m->sensor_dim[i]);
   }
+  SN_FOR(i, m->nplastic) to[m->nhistory + i] += bar[m->nhistory + i];
 }
 
 // Adds what the caller makes of state t to the adjoint.

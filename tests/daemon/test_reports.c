@@ -367,6 +367,34 @@ static void test_history(void **state) {
   sn_test_done(opened);
 }
 
+// The rest of a spring that yields is state of a request: the spring pulls to where it says.
+static void test_rests(void **state) {
+  (void)state;
+  sn_test_daemon_write(
+      &sinewd, "models/clay.xml",
+      "<mujoco><option timestep='0.01' gravity='0 0 0'/><worldbody><body><joint name='a' "
+      "stiffness='20' springyield='2'/><geom size='.1' pos='.2 0 0'/></body></worldbody>"
+      "<actuator><motor joint='a' gear='.01' ctrlrange='-1 1' ctrllimited='true'/></actuator></mujoco>");
+  sn_test_daemon_write(&sinewd, "tasks/clay.yaml",
+                       "model: clay.xml\nterms:\n  - {name: speed, residual: {joint_velocity: a}, weight: 1}\n");
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "clay", 0, &opened);
+  Sinew__V1__State *s = opened->open->initial;
+  assert_int_equal(s->n_history, 1);
+  double cost[2];
+  for (int k = 0; k < 2; k++) {
+    assert_true(s->history[0] == 0.5 * k);
+    Sinew__V1__Reply *r = sn_test_plan(&client, id, s, 2);
+    if (r->body_case != SINEW__V1__REPLY__BODY_PLAN) fail_msg("no plan");
+    cost[k] = r->plan->cost_after;
+    sn_test_done(r);
+    s->history[0] += 0.5;
+    s->time += 0.01;
+  }
+  if (!(cost[1] > 10 * cost[0] + 1e-3)) fail_msg("costs %g and %g", cost[0], cost[1]);
+  sn_test_done(opened);
+}
+
 // The only measure of a state with these joint angles: it is met where its value is at most its bound.
 static double measure_at(Sinew__V1__EvaluateRequest *in, const Sinew__V1__MeasureDescription *d, double x, double y,
                          int met[2]) {
@@ -505,6 +533,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_loaded),
       cmocka_unit_test(test_description),
       cmocka_unit_test(test_history),
+      cmocka_unit_test(test_rests),
       cmocka_unit_test(test_measures),
       cmocka_unit_test(test_stalled_planner),
   };

@@ -6,6 +6,7 @@
 #include "tests/support/lanes.h"
 #include "tests/support/oracle.h"
 #include "tests/support/past_models.h"
+#include "tests/support/plastic_model.h"
 
 typedef struct Steps {
   SnOracle *o;
@@ -82,6 +83,7 @@ static void small_models(void **state) {
       "<body pos='0 0 -.5'><joint axis='0 1 0' range='-1 1' limited='true' frictionloss='.1'/>"
       "<geom type='cylinder' size='.05 .2'/></body></body></worldbody></mujoco>",
       SN_PAST_MODEL("implicitfast", SN_PAST_SENSORS),
+      SN_PLASTIC_MODEL("implicitfast", ""),
   };
   for (size_t i = 0; i < sizeof xml / sizeof *xml; ++i) {
     SnOracle o;

@@ -201,6 +201,7 @@ void sn_grad_world_sample(SnGradWorld *g) {
   take(g->act, d->act, m->na);
   take(g->ctrl, d->ctrl, m->nu);
   take(g->past, d->history, m->nhistory);
+  take(g->past + m->nhistory, d->plastic, m->nplastic);
   g->time = d->time;
   take(g->mocap_pos, d->mocap_pos, 3 * m->nmocap);
   take(g->mocap_quat, d->mocap_quat, 4 * m->nmocap);

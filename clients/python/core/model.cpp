@@ -55,6 +55,7 @@ nb::typed<nb::dict, nb::str, int> sizes(const Model &model) {
   d["nsensor"] = s->nsensor;
   d["nsensordata"] = s->nsensordata;
   d["nhistory"] = s->nhistory;
+  d["nplastic"] = s->nplastic;
   d["nstate"] = s->nstate;
   return d;
 }

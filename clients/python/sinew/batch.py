@@ -161,6 +161,12 @@ class Batch(Named):
         return self._rows[name]
 
     @property
+    def plastic(self) -> NDArray[Any]:
+        """Rests of springs that yield, ``MjData.plastic``: the end of `history`, live."""
+        rests: NDArray[Any] = self.history[:, self.model.nhistory - self.model.nplastic :]
+        return rests
+
+    @property
     def state(self) -> State:
         """A copy of the states of all simulations."""
         mocap = np.concatenate([self._rows["mocap_pos"], self._rows["mocap_quat"]], axis=-1)

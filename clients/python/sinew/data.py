@@ -233,6 +233,11 @@ class Data(Named):
         self._native.reset(None if keyframe is None else object_id(self.model, "keyframe", keyframe))
 
     @property
+    def plastic(self) -> NDArray[Any]:
+        """Rests of springs that yield, ``MjData.plastic``: the end of `history`, live."""
+        return self.history[self.model.nhistory - self.model.nplastic :]
+
+    @property
     def state(self) -> State:
         """A copy of the state: time, qpos, qvel, act, the mocap bodies and the buffers of controls and sensors."""
         mocap = np.concatenate([self.mocap_pos, self.mocap_quat], axis=1) if self.model.nmocap else None

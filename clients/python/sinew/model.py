@@ -55,7 +55,9 @@ class Model(Named):
     nstate : int
         2 nv + na: numbers of a state by its tangent.
     nhistory : int
-        Numbers of the buffers of controls and sensors, of a model with delays or sample intervals.
+        Numbers of the buffers of controls and sensors, of a model with delays or sample intervals, then nplastic.
+    nplastic : int
+        Numbers of the rests of springs that yield (springyield).
     """
 
     _native: _core.Model
@@ -76,6 +78,7 @@ class Model(Named):
     nsensordata: int
     nstate: int
     nhistory: int
+    nplastic: int
 
     def __init__(self) -> None:
         raise TypeError("use Model.from_xml, from_string, from_mujoco, load or read")

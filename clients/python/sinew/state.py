@@ -32,8 +32,8 @@ class State:
     qacc_warmstart : array_like, (nv,) or (N, nv)
         Accelerations that the solver of constraints starts from. None: zero.
     history : array_like, (nhistory,) or (N, nhistory)
-        Buffers of controls and sensors, ``MjData.history``. None: as after a reset; for a planner, as its controls
-        make them.
+        Buffers of controls and sensors, ``MjData.history``, then rests of springs that yield, ``MjData.plastic``.
+        None: as after a reset; for a planner, buffers as its controls make them, and rests as they were.
     """
 
     qpos: ArrayLike | None = None
@@ -68,12 +68,16 @@ class State:
     def _of_data(cls, x: Any) -> State:
         import numpy as np
 
+        from sinew.data import Data
+
         state = cls(np.array(x.qpos), np.array(x.qvel), np.array(x.act), float(x.time))
         state.qacc_warmstart = np.array(x.qacc_warmstart)
         if len(x.mocap_pos):
             state.mocap = np.concatenate([x.mocap_pos, x.mocap_quat], axis=1)
-        if len(getattr(x, "history", ())):
-            state.history = np.array(x.history)
+        rests = () if isinstance(x, Data) else getattr(x, "plastic", ())  # history of a Data has them
+        history = np.concatenate([getattr(x, "history", ()), rests])
+        if len(history):
+            state.history = history
         return state
 
 

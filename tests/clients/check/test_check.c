@@ -93,7 +93,7 @@ static const char kEverything[] =
     "<geom type='cylinder' size='.1 .1' pos='2 0 1'/>"
     "<body pos='2 0 1.149'><freejoint/><geom type='box' size='.06 .05 .05'/></body><site name='a' pos='3 -.3 1.3'/>"
     "<geom name='round' size='.05' pos='3 0 1.3' contype='0' conaffinity='0'/>"
-    "<body pos='3 0 1.3'><joint name='j' axis='1 0 0' range='-30 30' damping='.1'/>"
+    "<body pos='3 0 1.3'><joint name='j' axis='1 0 0' range='-30 30' damping='.1' springyield='.2'/>"
     "<geom type='capsule' size='.03' fromto='0 .1 0 0 .4 0'/><site name='b' pos='0 .3 .02'/></body></worldbody>"
     "<tendon><spatial name='t' springlength='.1' stiffness='10' damping='1'><site site='a'/><geom geom='round'/>"
     "<site site='b'/></spatial></tendon>"
@@ -190,7 +190,8 @@ static void probe_next(Probe *p) {
               {SN_CMP_next_qpos, o->w.qpos + o->m->nq - 1},
               {SN_CMP_next_qvel, o->w.qvel + o->m->nv - 1},
               {SN_CMP_next_act, o->w.act},
-              {SN_CMP_next_history, o->w.past + o->m->nhistory - 1}};
+              {SN_CMP_next_history, o->w.past + o->m->nhistory - 1},
+              {SN_CMP_next_plastic, sn_plastic(o->m, o->w.past)}};
   for (int i = -1; i < (int)(sizeof next / sizeof *next); ++i) {
     SnCompare c;
     sn_compare_init(&c);

@@ -11,6 +11,7 @@
 
 #include "tests/clients/libsinew/body_fixture.h"
 #include "tests/support/past_models.h"
+#include "tests/support/plastic_model.h"
 
 enum { STEPS = 24, ROWS = STEPS + 1, HALF = 11, NU = 9, NV = 8, NQ = 9, MOST = 200, SENSORS = 20 };
 
@@ -321,10 +322,94 @@ static void test_plans(void **state) {
   sinew_task_free(task);
 }
 
+// ---- springs that yield: their rests end the history ----
+
+enum { RESTS = 14, RNU = 6, RNV = 7, BALL = 3 };
+
+typedef struct Bend {
+  double ctrl[STEPS * RNU], qvel[RNV], history[RESTS], out_history[ROWS * RESTS], cost;
+} Bend;
+
+// The weighted sum of all rests of a rollout.
+static double rests(SinewBatch *batch, Bend *x, const double *weight) {
+  SinewError err;
+  SinewRollouts r = sinew_default_rollouts();
+  double sum = 0;
+  r.count = 1;
+  r.steps = STEPS;
+  r.qvel = x->qvel;
+  r.ctrl = x->ctrl;
+  r.history = x->history;
+  r.out_history = x->out_history;
+  test_accepted(sinew_batch_rollout(batch, &r, &err), &err);
+  for (int i = 0; i < ROWS * RESTS; ++i) sum += weight[i] * x->out_history[i];
+  return sum;
+}
+
+static void test_rests(void **state) {
+  (void)state;
+  static Bend x;
+  static double weight[ROWS * RESTS];
+  double by_ctrl[STEPS * RNU], by_history[RESTS];
+  const double h = 1e-6;
+  SinewError err;
+  SinewModel *const with_delays = model;
+  model = test_model_of_text(SN_PLASTIC_MODEL("implicitfast", ""));
+  const SinewSizes *s = sinew_model_sizes(model);
+  assert_true(s->nhistory == RESTS && s->nplastic == RESTS && s->nu == RNU && s->nv == RNV);
+  SinewData *data = sinew_data_create(model, &err);
+  double *ctrl = sinew_data_array(data, "ctrl", NULL, NULL), *plastic = sinew_data_array(data, "history", NULL, NULL);
+  rng = 5;
+  memcpy(x.history, plastic, sizeof x.history);
+  for (int i = 0; i < RNV; ++i) x.qvel[i] = sinew_data_array(data, "qvel", NULL, NULL)[i] = 3 * uniform();
+  for (int i = 0; i < STEPS * RNU; ++i) x.ctrl[i] = uniform();
+  for (int i = 0; i < ROWS * RESTS; ++i) weight[i] = uniform();
+  SinewBatch *batch = make_batch(1, true);
+  const double cost = rests(batch, &x, weight);
+  for (int t = 0; t < STEPS; ++t) {
+    assert_memory_equal(plastic, x.out_history + t * RESTS, sizeof x.history);
+    memcpy(ctrl, x.ctrl + t * RNU, sizeof(double) * RNU);
+    test_accepted(sinew_step(data, 1, &err), &err);
+  }
+  assert_memory_equal(plastic, x.out_history + STEPS * RESTS, sizeof x.history);
+  int moved = 0;
+  for (int i = 0; i < RESTS; ++i) moved += plastic[i] != x.history[i];
+  assert_true(moved >= 8 && isfinite(cost));
+  SinewTrajectoryBars bars = sinew_default_bars();
+  SinewGradients g = sinew_default_gradients();
+  bars.history = weight;
+  g.ctrl = by_ctrl;
+  g.history = by_history;
+  test_accepted(sinew_batch_vjp(batch, &bars, &g, &err), &err);
+  for (int i = 0; i < RESTS + STEPS * RNU; ++i) {
+    double *at = i < RESTS ? x.history + i : x.ctrl + (i - RESTS);
+    const double ours = i < RESTS ? by_history[i] : by_ctrl[i - RESTS], before = *at;
+    // a ball joint's rest moves as a rotation, a tendon's as a range: the engine's own test has these
+    if (i >= BALL && i < RESTS && i != BALL + 4) continue;
+    *at = before + h;
+    const double up = rests(batch, &x, weight);
+    *at = before - h;
+    const double difference = (up - rests(batch, &x, weight)) / (2 * h);
+    *at = before;
+    if (!(fabs(ours - difference) <= 1e-6)) fail_msg("number %d: %.10g, by differences %.10g", i, ours, difference);
+  }
+  x.history[BALL] = 2;
+  SinewRollouts r = sinew_default_rollouts();
+  r.count = r.steps = 1;
+  r.ctrl = x.ctrl;
+  r.history = x.history;
+  assert_int_equal(sinew_batch_rollout(batch, &r, &err), SINEW_ERR_ARGUMENT);
+  assert_non_null(strstr(err.text, "history[3] of rollout 0: 2, allowed are"));
+  sinew_batch_free(batch);
+  sinew_data_free(data);
+  sinew_model_free(model);
+  model = with_delays;
+}
+
 int main(void) {
   print_message("seeds 3 to 9\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_goes_on), cmocka_unit_test(test_gradients),
-                                     cmocka_unit_test(test_bodies), cmocka_unit_test(test_refusals),
-                                     cmocka_unit_test(test_plans)};
+                                     cmocka_unit_test(test_bodies),  cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_plans),   cmocka_unit_test(test_rests)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -93,6 +93,60 @@ def test_gradients_go_through_buffers(model: sinew.Model) -> None:
         assert gradient.ctrl[t, 0] == pytest.approx(wanted, abs=1e-6)
 
 
+CLAY = """
+<mujoco><option timestep="0.005" integrator="implicitfast"/>
+<worldbody><body><joint name="a" axis="0 1 0" stiffness="4" springyield=".1" damping=".1"/>
+<geom size=".05 .2" type="capsule" pos="0 0 -.2"/><body pos="0 0 -.4"><joint name="b" type="ball" stiffness="1"
+springyield=".1" damping=".1"/><geom size=".05 .2" type="capsule" pos=".05 0 -.2"/></body></body></worldbody>
+<actuator><motor joint="a" gear="4" delay=".01" nsample="2"/><motor joint="b" gear="1 1 0"/></actuator></mujoco>
+"""
+
+
+def test_rests_of_springs_that_yield_end_the_history() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    model, m = sinew.Model.from_string(CLAY), mujoco.MjModel.from_xml_string(CLAY)
+    d, data, ctrl = mujoco.MjData(m), sinew.Data(model), controls(60).repeat(5, axis=0)
+    assert (model.nhistory, model.nplastic) == (m.nhistory + m.nplastic, m.nplastic) == (11, 5)
+    np.testing.assert_array_equal(data.plastic, d.plastic)
+    motion = sinew.rollout(model, None, ctrl)
+    batch = sinew.Batch(model, 2)
+    for t, u in enumerate(ctrl):
+        np.testing.assert_allclose(motion.history[t], np.concatenate([d.history, d.plastic]), atol=1e-9)
+        d.ctrl[:] = data.ctrl[:] = u
+        batch.ctrl = u
+        mujoco.mj_step(m, d)
+        data.step()
+        batch.step()
+    assert np.ptp(motion.history[:, 6:], axis=0).min() > 0.01
+    np.testing.assert_allclose(data.plastic, d.plastic, atol=1e-9)
+    np.testing.assert_allclose(batch.plastic, np.tile(d.plastic, (2, 1)), atol=1e-9)
+    for state in (d, data, data.state):
+        other = sinew.Data(model)
+        other.set_state(state)
+        np.testing.assert_allclose(other.history, data.history, atol=1e-9)
+
+
+def test_gradients_go_through_rests() -> None:
+    model, rng = sinew.Model.from_string(CLAY), np.random.default_rng(3)
+    ctrl, weights = controls(30), rng.normal(size=(31, 11))
+    weights[:, :4] = 0  # mark, cursor and times of the buffer
+    start = sinew.rollout(model, None, controls(50).repeat(3, axis=0)).last
+    gradient = sinew.rollout_vjp(sinew.rollout(model, start, ctrl), history=weights)
+
+    def number(move: float, i: int) -> float:
+        history = np.array(start.history)
+        history[i] += move
+        motion = sinew.rollout(model, sinew.State(**{**vars(start), "history": history}), ctrl)
+        return float(np.sum(weights * motion.history))
+
+    assert gradient.history is not None
+    for i in (4, 5, 6):  # samples, the hinge's rest
+        wanted = (number(1e-6, i) - number(-1e-6, i)) / 2e-6
+        assert gradient.history[i] == pytest.approx(wanted, abs=1e-6)
+    with pytest.raises(UnsupportedError, match="springyield"):
+        sinew.linearize(model, None, ctrl)
+
+
 def test_batches_and_states(model: sinew.Model) -> None:
     batch = sinew.Batch(model, 3)
     ctrl = controls(6)

@@ -55,6 +55,15 @@ def test_results_are_those_of_mujoco(name: str) -> None:
     assert np.ptp(state[:, -1], axis=0).max() > 0.01
 
 
+def test_buffers_and_rests_are_part_of_the_state() -> None:
+    m = mujoco.MjModel.from_xml_string("""
+    <mujoco><worldbody><body><joint name="a" axis="0 1 0" stiffness="4" springyield=".01"/><geom size=".1"
+    pos=".2 0 0"/></body></worldbody><actuator><motor joint="a" delay=".008" nsample="5"/></actuator></mujoco>""")
+    state, _ = both(m, begin(m, 3), controls(m, 3, 40))
+    assert state.shape[-1] == 1 + 2 + m.nhistory + m.nplastic
+    assert np.ptp(state[..., -1], axis=1).min() > 0.01
+
+
 def test_rows_that_stand_for_all() -> None:
     m = body("cube").reference
     cases = [

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 
 #include "physics/constraint/constraint.h"
-#include "physics/import/import_mjcf.h"
 #include "physics/model/model_bar.h"
 #include "physics/sensor/sensor.h"
 #include "physics/step/horizon.h"
 #include "physics/step/step.h"
+#include "tests/support/model_refusals.h"
 #include "tests/support/parameter_check.h"
 #include "tests/support/past_models.h"
 #include "tests/support/step_fixture.h"
@@ -332,25 +332,14 @@ static void delays(void **state) {
 
 // ---- what is refused ----
 
-static void refused(const char *xml, const char *words) {
-  SnError err = {0};
-  mjModel *mj = sn_oracle_read_string(xml, &err);
-  if (!mj) fail_msg("%s", err.text);
-  SnModel *m = sn_import_mjmodel(mj, &err);
-  assert_null(m);
-  assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
-  if (!strstr(err.text, words)) fail_msg("no \"%s\" in: %s", words, err.text);
-  mj_deleteModel(mj);
-}
-
 #define ONE_SENSOR \
   "<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><sensor><jointpos name='slow' joint='j' "
 static void refusals(void **state) {
   (void)state;
-  refused("<mujoco><option integrator='RK4'/>" ONE_SENSOR "nsample='3' delay='.01'/></sensor></mujoco>",
-          "sensor 'slow': a history buffer (nsample) with integrator RK4 is not supported");
-  refused("<mujoco><option><flag sensor='disable'/></option>" ONE_SENSOR "nsample='3'/></sensor></mujoco>",
-          "sensor 'slow': a history buffer (nsample) with flag sensor='disable' is not supported");
+  sn_expect_refused("<mujoco><option integrator='RK4'/>" ONE_SENSOR "nsample='3' delay='.01'/></sensor></mujoco>",
+                    "sensor 'slow': a history buffer (nsample) with integrator RK4 is not supported");
+  sn_expect_refused("<mujoco><option><flag sensor='disable'/></option>" ONE_SENSOR "nsample='3'/></sensor></mujoco>",
+                    "sensor 'slow': a history buffer (nsample) with flag sensor='disable' is not supported");
   SnOracle o;
   SnError err = {0};
   sn_oracle_load_string(&o, kModels[0].xml);
@@ -368,22 +357,14 @@ static void bad_numbers(void **state) {
   SnError err;
   sn_oracle_load_string(&o, kModels[0].xml);
   SnModel *m = o.m;
-  struct {
-    int *at, value;
-    const char *words;
-  } cases[] = {{&m->actuator_history[1], 3, "actuator_history[1] is 3"},
-               {&m->actuator_history[0], 6, "actuator_history[2] is 4: buffers follow each other"},
-               {&m->actuator_history[0], 0, "actuator_history[0] is 0: a buffer has at least one sample"},
-               {&m->actuator_historyadr[0], -1, "actuator_history[0] is 5"},
-               {&m->sensor_history[2], 4, "sensor_history[4] is 3: buffers follow each other"},
-               {&m->nhistory, m->nhistory + 1, "model: buffers have"}};
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    const int kept = *cases[i].at;
-    *cases[i].at = cases[i].value;
-    assert_int_equal(sn_model_check(m, &err), SN_ERR_FORMAT);
-    if (!strstr(err.text, cases[i].words)) fail_msg("no \"%s\" in: %s", cases[i].words, err.text);
-    *cases[i].at = kept;
-  }
+  const SnBadNumber cases[] = {
+      {&m->actuator_history[1], 3, "actuator_history[1] is 3"},
+      {&m->actuator_history[0], 6, "actuator_history[2] is 4: buffers follow each other"},
+      {&m->actuator_history[0], 0, "actuator_history[0] is 0: a buffer has at least one sample"},
+      {&m->actuator_historyadr[0], -1, "actuator_history[0] is 5"},
+      {&m->sensor_history[2], 4, "sensor_history[4] is 3: buffers follow each other"},
+      {&m->nhistory, m->nhistory + 1, "model: buffers have"}};
+  sn_expect_bad_numbers(m, cases, sizeof cases / sizeof *cases);
   m->actuator_delay[0] = -1;
   assert_int_equal(sn_model_check(m, &err), SN_ERR_FORMAT);
   m->actuator_delay[0] = SN_R(0.012);

@@ -90,7 +90,8 @@ class Body:
         """A copy of the state: time, qpos, qvel, act, mocap, history."""
         d = self.data
         mocap = np.concatenate([d.mocap_pos, d.mocap_quat], axis=1)
-        history = d.history.copy() if self.model.nhistory else None
+        past = np.concatenate([d.history, d.plastic])
+        history = past if len(past) else None
         return State(d.qpos.copy(), d.qvel.copy(), d.act.copy(), float(d.time), mocap, history=history)
 
     def reset(self, state: State | None = None) -> None:
@@ -98,10 +99,12 @@ class Body:
         d = self.data
         mujoco.mj_resetData(self.model, d)
         state = state or State()
-        for name in ("qpos", "qvel", "act", "time", "history"):
+        for name in ("qpos", "qvel", "act", "time"):
             value = getattr(state, name)
             if value is not None:
                 setattr(d, name, value)
+        if state.history is not None:
+            d.history, d.plastic = np.split(np.asarray(state.history), [self.model.nhistory])
         if state.mocap is not None and self.model.nmocap:
             mocap = np.asarray(state.mocap).reshape(-1, 7)
             d.mocap_pos, d.mocap_quat = mocap[:, :3], mocap[:, 3:]

@@ -175,10 +175,12 @@ class _Call:
     ) -> None:
         self.models, first = models, models[0]
         parts = _parts(first, control_spec)
-        widths = (first.nq, first.nv, first.na, first.nhistory)
+        widths = (first.nq, first.nv, first.na, first.nhistory + first.nplastic)
         nstate, ncontrol = 1 + sum(widths), sum(width for _, width in parts)
         if mujoco.mj_stateSize(first, _FULL) != nstate:
-            raise UnsupportedError("mjSTATE_FULLPHYSICS of this model has more than time, qpos, qvel, act and history")
+            raise UnsupportedError(
+                "mjSTATE_FULLPHYSICS of this model has more than time, qpos, qvel, act, history and plastic"
+            )
         begin = _array("initial_state", initial_state, 2, nstate)
         warmstart = _array("initial_warmstart", initial_warmstart, 2, first.nv)
         inputs = _array("control", control, 3, ncontrol)
