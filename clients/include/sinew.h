@@ -1155,7 +1155,7 @@ typedef struct SinewPlanRequest {
   int gain_rows;       // feedback gains of so many rows behind the lead, and the states; refused by planners without
   // (nhistory) Buffers and rests of springs in that state, as sinew_data_array "history" has them. NULL: controls
   // are those since the state before; samples of sensors and rests stay as they were.
-  const double *history;
+  const double *history;  // (nhistory)
 } SinewPlanRequest;
 
 // Returns a request of zeros.

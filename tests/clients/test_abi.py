@@ -19,7 +19,7 @@ import abi  # noqa: E402
 TIME = "SINEW_API double sinew_data_time(const SinewData *data);\n"
 END_OF_REQUEST = "} SinewPlanRequest;"
 LAST_OF_CONTACT = "  int efc_address;"
-LAST_OF_SIZES = "  int nstate;"
+LAST_OF_SIZES = "  int nplastic;"
 ITERATIONS = "  int max_iterations;"
 # What an edit is, whether programs break, and pairs of text before and after it.
 EDITS = [

@@ -302,15 +302,14 @@ static void reported_rows(void **state) {
   assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
 }
 
-// A gradient of a cost with a term that has none is refused; the cost alone is not. With the noslip solver forces of
-// limits have none.
+// A gradient of a cost with a term that has none is refused; the cost alone is not. Whether two geoms touch has none.
 static void refused_gradient(void **state) {
   (void)state;
   static const char xml[] =
-      "<mujoco><option noslip_iterations='3'/><worldbody><body><joint name='x' type='slide' range='-1 1' "
-      "limited='true'/><geom size='.1'/></body>"
-      "</worldbody><actuator><motor joint='x'/></actuator><sensor><jointlimitfrc name='stop' joint='x'/></sensor>"
-      "</mujoco>";
+      "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 .1'/><body pos='0 0 .1'><joint name='x' "
+      "type='slide'/>"
+      "<geom name='ball' size='.1'/></body></worldbody><actuator><motor joint='x'/></actuator>"
+      "<sensor><contact name='stop' geom1='floor' geom2='ball' data='found'/></sensor></mujoco>";
   static const char text[] =
       "model: x\nsettings: {horizon: 8, knots: 2}\nterms: [{name: a, residual: {sensor: stop}}]\n";
   SnError err = {0};
