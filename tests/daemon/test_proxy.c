@@ -24,7 +24,7 @@ static SinewError err;
 
 static int setup(void **state) {
   (void)state;
-  static const char *const args[] = {"--orphan-seconds=0.5", "--sessions=64", NULL};
+  static const char *const args[] = {"--orphan-seconds=4", "--sessions=64", NULL};
   sn_test_daemon_start(&sinewd, args);
   sn_test_connect(&client, sinewd.endpoint);
   sn_proxy_start(&proxy, sinewd.folder, sinewd.endpoint);
