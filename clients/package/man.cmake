@@ -6,7 +6,8 @@ if(HELP2MAN AND NOT CMAKE_CROSSCOMPILING AND NOT SINEW_SANITIZE AND NOT SINEW_PY
   set(_pages)
   foreach(page "sinewd=plans for bodies that are moved by muscles" "sinewctl=asks a sinewd, from a shell"
       "sinew-plant=the body that sinewd plans for, played by MuJoCo" "sinew-import=makes a model of MJCF"
-      "sinew-check=compares the engine with MuJoCo" "sinew-bench=measures steps, gradients and planners")
+      "sinew-check=compares the engine with MuJoCo" "sinew-bench=measures steps, gradients and planners"
+      "sinew-load=asks a sinewd for plans by the clock")
     string(REGEX MATCH "^[^=]+" _program ${page})
     string(REGEX REPLACE "^[^=]+=" "" _text ${page})
     if(TARGET ${_program})

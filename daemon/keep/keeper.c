@@ -260,11 +260,10 @@ static void tell(const SnKeeper *k, SnKept *kept, const SnError *err) {
   if (fails == kept->failing) return;
   kept->failing = fails;
   if (fails)
-    sn_log_event(k->log, SN_LOG_ERROR, "keep-failed: session %llu, '%s', is not kept as it is now: %s",
-                 (unsigned long long)kept->id, kept->name, err->text);
+    sn_log_about(k->log, SN_LOG_ERROR, (SnLogIds){.session = kept->id},
+                 "keep-failed: '%s', is not kept as it is now: %s", kept->name, err->text);
   else
-    sn_log_event(k->log, SN_LOG_INFO, "kept: session %llu, '%s', is kept again", (unsigned long long)kept->id,
-                 kept->name);
+    sn_log_about(k->log, SN_LOG_INFO, (SnLogIds){.session = kept->id}, "kept: '%s', is kept again", kept->name);
 }
 
 // Writes what waits and sends the answers. With the mutex, which is given away meanwhile.

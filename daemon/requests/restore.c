@@ -52,16 +52,16 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
     nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
     if (k == COLD && !cold) {
       cold = true;
-      sn_log_event(&d->log, SN_LOG_WARNING, "restored-cold: session %llu, '%s', goes on without its warm start: %s",
-                   (unsigned long long)from->session, from->name, err.text);
+      sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = from->session},
+                   "restored-cold: '%s', goes on without its warm start: %s", from->name, err.text);
     }
     err = (SnError){0};
     session = try_once(d, job, &cold, &parked, &err);
   }
   if (session) {
-    sn_log_event(&d->log, SN_LOG_INFO, "restored: session %llu, '%s', task %s, %s a warm start, in %.3f s",
-                 (unsigned long long)session->id, from->name, from->task, cold ? "without" : "with",
-                 sn_clock_now() - began);
+    sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = session->id},
+                 "restored: '%s', task %s, %s a warm start, in %.3f s", from->name, from->task,
+                 cold ? "without" : "with", sn_clock_now() - began);
     sn_loader_admit(d, job, session, NULL);
   } else if (!parked) {
     sn_restore_failed(d, job, &err);

@@ -281,7 +281,7 @@ static void test_bad_files(void **state) {
     if (!warm) assert_false(there(path));
     sn_test_done(opened);
   }
-  assert_int_equal(sn_test_count_logged(&d, "keep-refused: "), 2 * WAYS);
+  assert_int_equal(sn_test_count_logged(&d, "event=keep-refused "), 2 * WAYS);
   free(bytes);
 }
 
@@ -325,8 +325,8 @@ static void test_other_model(void **state) {
   sn_test_daemon_write(&d, "tasks/mine.yaml", text);
   sn_test_kept_start(&d, NULL, NULL);
   expect_gone(a);
-  assert_true(sn_test_daemon_logged(&d, "restored-cold: "));
-  assert_true(sn_test_daemon_logged(&d, "keep-refused: "));
+  assert_true(sn_test_daemon_logged(&d, "event=restored-cold "));
+  assert_true(sn_test_daemon_logged(&d, "event=keep-refused "));
   sn_test_done(opened);
 
   // Another time step is another model: the settings are kept, the warm start is not.
@@ -357,12 +357,12 @@ static void test_limits(void **state) {
     open_named(name);
   }
   sn_test_kept_restart(&d, SIGTERM, few);
-  for (int i = 0; i < 500 && sn_test_count_logged(&d, "restored: ") < 2; i++) usleep(10000);
-  assert_int_equal(sn_test_count_logged(&d, "restored: "), 2);
+  for (int i = 0; i < 500 && sn_test_count_logged(&d, "event=restored ") < 2; i++) usleep(10000);
+  assert_int_equal(sn_test_count_logged(&d, "event=restored "), 2);
   assert_int_equal(sn_test_count_logged(&d, "2 sessions are open; more are not allowed"), 4);  // both files of each
   sn_test_kept_restart(&d, SIGTERM, short_lease);
-  for (int i = 0; i < 500 && sn_test_count_logged(&d, "keep-refused: ") < 8; i++) usleep(10000);
-  assert_int_equal(sn_test_count_logged(&d, "keep-refused: "), 8);
+  for (int i = 0; i < 500 && sn_test_count_logged(&d, "event=keep-refused ") < 8; i++) usleep(10000);
+  assert_int_equal(sn_test_count_logged(&d, "event=keep-refused "), 8);
   assert_true(sn_test_daemon_logged(&d, "lease_seconds"));
 }
 
@@ -375,7 +375,7 @@ static void test_no_room(void **state) {
   settings.horizon = 2048;
   sn_test_kept_restart(&d, SIGTERM, little);
   char name[] = "wide 00";
-  for (int i = 0; i < 20 && !sn_test_daemon_logged(&d, "keep-failed: "); i++) {
+  for (int i = 0; i < 20 && !sn_test_daemon_logged(&d, "event=keep-failed "); i++) {
     name[5] = (char)('0' + i / 10);
     name[6] = (char)('0' + i % 10);
     Sinew__V1__Reply *opened = sn_test_open_named(&c, name, 7, &settings);
