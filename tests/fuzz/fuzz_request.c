@@ -28,7 +28,9 @@ static SnDaemon *make_daemon(void) {
 }
 
 static void make_session(SnSession *session, SnTask *task) {
-  *session = (SnSession){.id = SESSION, .task = task, .nq = 2, .nv = 2, .na = 6, .nu = 6, .nmocap = 1};
+  static SnLoadedModel loaded = {.name = (char[]){"fuzz"}};
+  *session =
+      (SnSession){.id = SESSION, .task = task, .loaded = &loaded, .nq = 2, .nv = 2, .na = 6, .nu = 6, .nmocap = 1};
   sn_metrics_init(&session->metrics);
   atomic_store(&session->lease, 30);
 }

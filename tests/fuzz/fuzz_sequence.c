@@ -72,6 +72,7 @@ static void stop(void) {
   sn_sessions_free(&d->sessions);
   sn_records_free(&d->records);
   sn_outbox_free(&d->outbox);
+  free(d->metrics_text.text);
   sn_budget_free(&d->budget);
   sn_access_free(&d->access);
   if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
@@ -103,6 +104,9 @@ static void take_reply(const SnReply *p) {
 static void take_replies(void) {
   for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
+    SnSession *session = p->route.session ? sn_sessions_find(&d->sessions, p->route.session) : NULL;
+    sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, p, sn_clock_now());
+    if (session) sn_traces_add(&session->traces, p, sn_clock_now());
     take_reply(p);
     free(p);
   }
