@@ -28,7 +28,8 @@ static SnDaemon *make_daemon(void) {
 }
 
 static void make_session(SnSession *session, SnTask *task) {
-  static SnLoadedModel loaded = {.name = (char[]){"fuzz"}};
+  static char name[] = "fuzz";
+  static SnLoadedModel loaded = {.name = name};
   *session =
       (SnSession){.id = SESSION, .task = task, .loaded = &loaded, .nq = 2, .nv = 2, .na = 6, .nu = 6, .nmocap = 1};
   sn_metrics_init(&session->metrics);
