@@ -299,13 +299,16 @@ static int judge(const Settings *s, int status) {
              s->name, number);
   else if (number == SIGKILL)
     snprintf(text, sizeof text, "%s: was killed, as where a machine runs out of memory", s->name);
+  else if (number == SIGXFSZ)
+    snprintf(text, sizeof text, "%s: was killed, since a file that it writes may not be so long", s->name);
   else if (number)
     snprintf(text, sizeof text, "%s: MuJoCo's compiler crashed by signal %d on this file (%s)", s->name, number,
              strsignal(number));
   else
     snprintf(text, sizeof text, "%s: MuJoCo's compiler ended the program on this file, with status %d", s->name,
              WEXITSTATUS(status));
-  return finish(late || number == SIGABRT || number == SIGKILL ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
+  const bool limit = late || number == SIGABRT || number == SIGKILL || number == SIGXFSZ;
+  return finish(limit ? EXIT_LIMIT : EXIT_LOAD, text, NULL);
 }
 
 // Runs the child, which ends when this process does.

@@ -205,7 +205,7 @@ static void test_read_only_folder(void **state) {
     assert_int_equal(mkdir(folder + 8, 0500), 0);
   sn_test_daemon_spawn(&other, args);
   assert_int_equal(sn_test_daemon_wait(&other), 1);
-  assert_true(sn_test_daemon_logged(&other, "failed: state: "));
+  assert_true(sn_test_daemon_logged(&other, "event=failed text=\"state: "));
   chmod(folder + 8, 0700);
   sn_test_daemon_remove(&other);
 }
