@@ -314,7 +314,7 @@ static void test_start(void **state) {
       fail_msg("call %ld of a start fails, at %#lx: neither an answer nor status 1", at,
                (unsigned long)atomic_load(&failures->caller));
     if (gone) {
-      assert_true(sn_test_daemon_logged(&d, "failed: "));
+      assert_true(sn_test_daemon_logged(&d, "event=failed "));
       start_failing();
       assert_true(sn_test_answers(&c, 20));
     }
