@@ -58,6 +58,7 @@ static void site_in_geom(const SnModel *m, int site, int geom, sn_real *pos) {
 static int tendon_root(const SnModel *m, int t) {
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
     const int body = m->wrap_type[i] == SN_WRAP_SITE     ? m->site_bodyid[m->wrap_objid[i]]
+                     : m->wrap_type[i] == SN_WRAP_JOINT  ? m->jnt_bodyid[m->wrap_objid[i]]
                      : m->wrap_type[i] == SN_WRAP_PULLEY ? 0
                                                          : m->geom_bodyid[m->wrap_objid[i]];
     if (last_dof(m, body) >= 0) return m->body_rootid[body];
