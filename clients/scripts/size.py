@@ -36,6 +36,12 @@ def spheres(n):
     return slides(n, '<geom size=".05"/><geom size=".05" pos=".11 0 0"/>')
 
 
+def asleep(n):
+    """The same, all asleep from the start."""
+    flag = HEAD.replace("/>", '><flag sleep="enable"/></option>')
+    return spheres(n).replace(HEAD, flag).replace(" .049\">", ' .049" sleep="init">')
+
+
 def boxes(n):
     """n bodies of two boxes: eight contacts each."""
     return slides(n, '<geom type="box" size=".05 .05 .05"/><geom type="box" size=".05 .05 .05" pos=".11 0 0"/>')
@@ -67,6 +73,8 @@ KINDS = (
     ("bodies of two boxes on a floor", boxes, (10, 30, 100, 300, 700)),
     ("free spheres in a heap", heap, (8, 27, 64, 125)),
     ("vertices of each of eight meshes", meshes, (100, 1000, 10000, 100000)),
+    # The picture has the four above.
+    ("bodies of two spheres asleep on a floor", asleep, (10, 30, 100, 300, 1000)),
 )
 
 

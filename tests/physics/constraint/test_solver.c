@@ -199,6 +199,38 @@ static void hessian(void **state) {
 }
 
 // Contacts between free bodies neither push nor turn the two of them as a whole.
+// A heap of free bodies that all hang together: common columns of the factor come in runs.
+static void heaps(void **state) {
+  (void)state;
+  static const char *const cone[] = {"pyramidal", "elliptic"};
+  double residual = 0;
+  for (int c = 0; c < 2; ++c) {
+    SnOracle o;
+    char xml[8000];
+    int n =
+        snprintf(xml, sizeof xml, "<mujoco><option cone='%s'/><worldbody><geom type='plane' size='5 5 1'/>", cone[c]);
+    for (int i = 0; i < 27; ++i)
+      n += snprintf(xml + n, sizeof xml - (size_t)n, "<body pos='%g %g %g'><freejoint/><geom size='.05'/></body>",
+                    .0995 * (i % 3), .0995 * (i / 3 % 3), .0495 + .0995 * (i / 9));
+    snprintf(xml + n, sizeof xml - (size_t)n, "</worldbody></mujoco>");
+    sn_oracle_load_string(&o, xml);
+    for (int k = 0; k < 10; ++k) {
+      for (int i = 0; i < o.mj->nv; ++i) o.d->qvel[i] = .02 * sn_oracle_uniform(&o);
+      mj_forward(o.mj, o.d);
+      assert_true(o.d->ncon > 40);
+      sn_oracle_fill(&o);
+      solve_and_check(&o, "heap");
+      sn_hessian_factor(o.m, &o.w, &o.lane);
+      residual = sn_larger(residual, factor_error(&o));
+      mj_step(o.mj, o.d);
+    }
+    sn_oracle_free(&o);
+  }
+  printf("heaps: factor: relative residual %.1e\n", residual);
+  if (!(residual <= SN_TOL_FACTOR)) fail_msg("heaps: factor of H: residual %g", residual);
+  report("heaps");
+}
+
 static void momentum(void **state) {
   (void)state;
   static const char *const cone[] = {"pyramidal", "elliptic"};
@@ -302,8 +334,9 @@ static void real_models(void **state) {
 
 int main(void) {
   printf("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts), cmocka_unit_test(joints_tendons_equalities),
-                                     cmocka_unit_test(hessian),  cmocka_unit_test(momentum),
-                                     cmocka_unit_test(options),  cmocka_unit_test(real_models)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(contacts),   cmocka_unit_test(joints_tendons_equalities),
+                                     cmocka_unit_test(hessian),    cmocka_unit_test(heaps),
+                                     cmocka_unit_test(momentum),   cmocka_unit_test(options),
+                                     cmocka_unit_test(real_models)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
