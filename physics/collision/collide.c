@@ -395,7 +395,8 @@ SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
 
 SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
-  if (!(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
+  const bool still = sn_any_asleep(m, w) && w->nasleep[0] == m->ntree && m->nmocap == 0;  // nothing moves at all
+  if (!still && !(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
     const bool sweep = m->nsweep > 0 && (m->unlisted || !w->cfd->on);
     const int found = sweep ? sn_sweep(m, w, lane) : collide_broad(m, w, lane);
     const int near = sn_any_asleep(m, w) ? collide_awake(m, w, lane, found) : found;

@@ -115,6 +115,7 @@ void for_each_option(SinewOptions &o, F f) {
   f("viscosity", o.viscosity);
   f("wind", o.wind);
   f("magnetic", o.magnetic);
+  f("sleep_tolerance", o.sleep_tolerance);
 }
 
 [[noreturn]] void refuse_option(const char *name, size_t expected) {

@@ -22,7 +22,8 @@ from processes import resident
 LEFT_OUT = ("xipos", "ximat", "geom_xpos", "geom_xmat", "site_xpos", "site_xmat", "subtree_com")
 IN_USE = ("wrap_xpos", "wrap_obj", "ten_wrapadr")
 # Of the pattern of the constraints' Jacobian MuJoCo has other zeros; its solver takes another way to the same solution.
-OTHERWISE = ("efc_J", "efc_state", "solver_niter", *IN_USE)
+# What sleeps is empty without flag sleep: test_sleep.py has it.
+OTHERWISE = ("efc_J", "efc_state", "solver_niter", "tree_asleep", "sleep_qpos", *IN_USE)
 
 
 BALL = """

@@ -34,6 +34,8 @@ def compare_arrays(ours: sinew.Model, theirs: mujoco.MjModel) -> int:
     """Compare every array of a model with MuJoCo's; returns how many there were."""
     compared = 0
     for name in ours.fields():
+        if name == "tree_asleep0":  # MuJoCo's data has it: test_sleep.py
+            continue
         if name.startswith(MESHES):  # meshes that nothing can touch have no vertices
             continue
         mine, other = getattr(ours, name), np.asarray(getattr(theirs, name))

@@ -173,9 +173,9 @@ static void go(const Run *r, const char *flags) {
   for (int step = 0; step < r->steps; ++step) {
     int before[MOST_TREES], asleep = 0;
     memcpy(before, w->tree_asleep, sizeof(int) * (size_t)o.m->ntree);
+    if (!SN_TOL(true, false)) sn_oracle_copy_state(&o);
     for (int k = 0; k < 4; ++k)
       if (r->event[k].value != 0 && r->event[k].step == step) happen(&o, &r->event[k]);
-    if (!SN_TOL(true, false)) sn_oracle_copy_state(&o);
     mj_step(o.mj, o.d);
     sn_step(o.m, w, &o.lane);
     check_trees(&o, r->name, step);

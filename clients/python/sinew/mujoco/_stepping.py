@@ -61,8 +61,8 @@ def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1, *, fields: bool = 
     Raises
     ------
     UnsupportedError
-        The model uses what the engine does not have, or flag sleep; qfrc_applied or xfrc_applied is not zero; eq_active is not as in
-        the model; a callback is set.
+        The model uses what the engine does not have, or flag sleep; qfrc_applied or xfrc_applied is not zero;
+        eq_active is not as in the model; a callback is set.
     DivergedError
         A number is NaN or beyond 1e10. The MjData stays as it was: nothing is reset.
     """
