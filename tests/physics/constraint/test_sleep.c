@@ -81,7 +81,7 @@ static const Run runs[] = {
      600,
      1,
      1,
-     {{0, QVEL, 1, .4}}},
+     {{0, QVEL, 1, .41}}},
     {"a mocap body wakes by contact and by equality",
      "",
      FLOOR "<body name='hand' mocap='true' pos='-1 0 .09'><geom type='sphere' size='.1'/></body>"
