@@ -171,6 +171,7 @@ SAME(SN_SENS_CONTACT, mjSENS_CONTACT);
 SAME(SN_SENS_E_POTENTIAL, mjSENS_E_POTENTIAL);
 SAME(SN_SENS_E_KINETIC, mjSENS_E_KINETIC);
 SAME(SN_SENS_CLOCK, mjSENS_CLOCK);
+SAME(SN_SENS_TACTILE, mjSENS_TACTILE);
 SAME(SN_SENS_USER, mjSENS_USER);
 SAME(1, mjPROJ_ORTHOGRAPHIC);
 #undef SAME
@@ -366,6 +367,13 @@ static bool asset_used(const SnModel *m, const bool *geoms, SnGeom type, int ass
   return false;
 }
 
+// True when a tactile sensor measures at the vertices of this mesh.
+static bool mesh_is_felt(const SnModel *m, int mesh) {
+  for (int i = 0; i < m->nsensor; ++i)
+    if (m->sensor_type[i] == SN_SENS_TACTILE && m->sensor_objid[i] == mesh) return true;
+  return false;
+}
+
 // True when a site has this mesh, so that it is the zone of sensors.
 static bool mesh_is_zone(const SnModel *m, int mesh) {
   for (int i = 0; i < m->nsite; ++i)
@@ -378,17 +386,24 @@ static bool mesh_is_zone(const SnModel *m, int mesh) {
   memmove(m->field + (size_t)(to) * (width), m->field + (size_t)(from) * (width), \
           sizeof *m->field * (size_t)(n) * (width))
 
-// Empties the triangles that no ray can meet, and closes the gaps.
+// Empties the triangles that no ray can meet, and the vectors of vertices that no tactile sensor reads; closes the
+// gaps.
 static void drop_unseen_triangles(SnModel *m, const Uses *uses) {
-  int nface = 0;
+  int nface = 0, nnormal = 0;
   for (int i = 0; i < m->nmesh; ++i) {
     const int face = m->mesh_faceadr[i];
     if (!asset_used(m, uses->seen, SN_GEOM_MESH, i)) m->mesh_facenum[i] = 0;
     MOVE(mesh_face, nface, face, m->mesh_facenum[i], 3);
     m->mesh_faceadr[i] = nface;
     nface += m->mesh_facenum[i];
+    const int normal = m->mesh_normaladr[i];
+    if (!mesh_is_felt(m, i)) m->mesh_normalnum[i] = 0;
+    MOVE(mesh_normal, nnormal, normal, m->mesh_normalnum[i], 3);
+    m->mesh_normaladr[i] = nnormal;
+    nnormal += m->mesh_normalnum[i];
   }
   m->nmeshface = nface;
+  m->nmeshnormal = nnormal;
 }
 
 // Empties the hulls that no contact and no zone can need (most of a musculoskeletal model: 124,000 vertices of bones in
@@ -398,7 +413,8 @@ static void drop_visual_meshes(SnModel *m, const Uses *uses) {
   int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
   for (int i = 0; i < m->nmesh; ++i) {
     const bool keep = asset_used(m, uses->touched, SN_GEOM_MESH, i) || mesh_is_zone(m, i);
-    const int vert = m->mesh_vertadr[i], vertnum = keep || m->mesh_facenum[i] > 0 ? m->mesh_vertnum[i] : 0;
+    const int vert = m->mesh_vertadr[i],
+              vertnum = keep || m->mesh_facenum[i] > 0 || m->mesh_normalnum[i] > 0 ? m->mesh_vertnum[i] : 0;
     const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
     const int graph = keep ? m->mesh_graphadr[i] : -1;
     const int graphnum = graph < 0 ? 0 : 2 + 3 * m->mesh_graph[graph] + 6 * m->mesh_graph[graph + 1];

@@ -143,6 +143,7 @@ typedef enum SnSensor {
   SN_SENS_E_POTENTIAL = 43,
   SN_SENS_E_KINETIC = 44,
   SN_SENS_CLOCK = 45,
+  SN_SENS_TACTILE = 46,
   SN_SENS_USER = 48
 } SnSensor;
 // Lists types of the object that an equality or sensor refers to (mjtObj).

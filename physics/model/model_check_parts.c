@@ -143,6 +143,8 @@ static SnCode check_meshes(const SnModel *m, SnError *err) {
       COMPLAIN(mesh_polynum, i, "reaches past the last polygon");
     if (m->mesh_facenum[i] > m->nmeshface - m->mesh_faceadr[i])
       COMPLAIN(mesh_facenum, i, "reaches past the last triangle");
+    if (m->mesh_normalnum[i] > m->nmeshnormal - m->mesh_normaladr[i])
+      COMPLAIN(mesh_normalnum, i, "reaches past the last vector");
     for (int k = 3 * m->mesh_faceadr[i]; k < 3 * (m->mesh_faceadr[i] + m->mesh_facenum[i]); ++k)
       if (m->mesh_face[k] >= nvert) COMPLAIN(mesh_face, k, "must be a vertex of the mesh");
     SnCode code = m->mesh_graphadr[i] < 0 ? SN_OK : check_graph(m, i, err);

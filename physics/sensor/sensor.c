@@ -76,6 +76,8 @@ SN_FUNC bool sn_sensor_supported(const SnModel *m, int i) {
       return sn_shape_sensor_supported(m, i);
     case SN_SENS_RANGEFINDER:
       return sn_range_sensor_supported(m, i);
+    case SN_SENS_TACTILE:
+      return sn_tactile_sensor_supported(m, i);
     case SN_SENS_CONTACT:
       return sn_contact_sensor_supported(m, i);
     case SN_SENS_GEOMDIST:
@@ -119,6 +121,7 @@ SN_FUNC SnStage sn_sensor_stage(const SnModel *m, int i) {
     case SN_SENS_FRAMEANGVEL:
     case SN_SENS_SUBTREELINVEL:
     case SN_SENS_SUBTREEANGMOM:
+    case SN_SENS_TACTILE:
       return SN_STAGE_VELOCITY;
     case SN_SENS_E_POTENTIAL:
       return SN_STAGE_TENDON;
@@ -199,6 +202,9 @@ SN_LOCAL bool sensor_kind_value(const SnModel *m, const SnWorld *w, int i, sn_re
       return true;
     case SN_SENS_RANGEFINDER:
       sn_range_sensor_value(m, w, i, value);
+      return true;
+    case SN_SENS_TACTILE:
+      sn_tactile_sensor_value(m, w, i, value);
       return true;
     case SN_SENS_CONTACT:
       sn_contact_sensor_value(m, w, i, value);
@@ -330,6 +336,7 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
       return sn_energy_differentiable(m, m->sensor_type[i]);
     case SN_SENS_INSIDESITE:
     case SN_SENS_CONTACT:
+    case SN_SENS_TACTILE:
     case SN_SENS_USER:
       return false;
     default:

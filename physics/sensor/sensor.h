@@ -17,7 +17,8 @@
 //   subtreeangmom, e_potential, e_kinetic; accelerometer, framelinacc, frameangacc; force, torque (of a site that is
 //   not the world's, where no spatial tendon leads out of its body's subtree); touch (zones but meshes), insidesite
 //   (not `enclosed`); rangefinder of a site or a fixed camera, unless a ray might meet a signed distance field;
-//   contact; geomdist, geomnormal, geomfromto of geoms that the engine can collide; user, which is 0 without a callback
+//   contact; geomdist, geomnormal, geomfromto of geoms that the engine can collide; tactile, where
+//   no geom is a height field or has a signed distance field; user, which is 0 without a callback
 SN_FUNC bool sn_sensor_supported(const SnModel *m, int i);
 
 // Returns the stage whose fields sensor i, a supported one, reads. All stages that sn_forward runs before it must have
@@ -38,9 +39,9 @@ SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn
 // Returns whether the value is a quaternion.
 SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
-// Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, user, kinetic
-// energy where tendons have armature, and some forces of actuators on a joint. Such forces depend on moment arms that
-// move (tendons, sites), act on ball or free joints, or have gravity compensation in them.
+// Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, tactile, user,
+// kinetic energy where tendons have armature, and some forces of actuators on a joint. Such forces depend on moment
+// arms that move (tendons, sites), act on ball or free joints, or have gravity compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],

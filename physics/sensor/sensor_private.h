@@ -72,6 +72,14 @@ SN_FUNC void sn_range_sensor_value(const SnModel *m, const SnWorld *w, int i, sn
 SN_FUNC void sn_range_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar,
                                  sn_real low, sn_real high);
 
+// ---- sensor_tactile.c ----
+
+// Returns whether sensor i, a tactile one, is supported. It is not where a geom of the model is a height field, or has
+// a signed distance field.
+SN_FUNC bool sn_tactile_sensor_supported(const SnModel *m, int i);
+// Writes its value.
+SN_FUNC void sn_tactile_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
+
 // ---- sensor_distance.c ----
 
 // Returns whether sensor i, of the distance of two geoms (geomdist, geomnormal, geomfromto), is supported.

@@ -314,16 +314,22 @@ static void small_models(void **state) {
   }
 }
 
-// A body with sensors of all kinds, whose numbers are an output, and bars of them.
+// A body with sensors of all kinds, whose numbers are an output, and bars of them; the adjoint of a step has one pass,
+// or more by noslip and by exact diagonals.
 static void sensors(void **state) {
   (void)state;
   SensingBody *x = sensing_open();
   SensingInput input;
   const SnState initial = sensing_input(x, &input, 1);
   sn_world_set_state(x->m, &x->o.w, &initial);
-  for (int k = 0; k < 2; ++k)
-    compare_done(x->m, x->cost, &x->o.w,
-                 &(Manner){.steps = MAX_STEPS, .method = (SnGradientMethod)k, .bars = true, .max_velocity = 100});
+  for (int k = 0; k < 4; ++k) {
+    x->o.m->opt.noslip_iterations = k == 2 ? 3 : 0;
+    x->o.m->opt.enableflags = k == 3 ? SN_ENBL_DIAGEXACT : 0;
+    compare_done(
+        x->m, x->cost, &x->o.w,
+        &(Manner){
+            .steps = k < 2 ? MAX_STEPS : 3, .method = (SnGradientMethod)(k % 2), .bars = true, .max_velocity = 100});
+  }
   sensing_close(x);
 }
 

@@ -61,6 +61,11 @@ static bool is_of_triangles(const char *name) {
   return strcmp(name, "mesh_faceadr") == 0 || strcmp(name, "mesh_facenum") == 0 || strcmp(name, "mesh_face") == 0;
 }
 
+// Vectors of vertices, which a model has where a tactile sensor reads them.
+static bool is_of_vertices(const char *name) {
+  return strcmp(name, "mesh_normaladr") == 0 || strcmp(name, "mesh_normalnum") == 0 || strcmp(name, "mesh_normal") == 0;
+}
+
 // MuJoCo's array of this name and shape against ours, if we have it. Returns whether we have.
 static bool check_array(const SinewModel *model, const char *name, const void *theirs, Type type, size_t rows,
                         size_t cols) {
@@ -72,7 +77,7 @@ static bool check_array(const SinewModel *model, const char *name, const void *t
     assert_int_equal(c, 0);
     return false;
   }
-  if (is_of_triangles(name) && !has_rays(model)) return true;
+  if (is_of_vertices(name) || (is_of_triangles(name) && !has_rays(model))) return true;
   if ((type == DOUBLE || type == FLOAT) != (reals != NULL)) fail_msg("%s has another type", name);
   if ((size_t)r * (size_t)c != rows * cols) fail_msg("%s: (%d, %d)", name, r, c);
   if (rows * cols > 0 && (size_t)r != rows) fail_msg("%s: (%d, %d)", name, r, c);
