@@ -282,7 +282,8 @@ static void write_entry(SnKeeper *k, SnKept *kept) {
   for (int part = 0; part < SN_KEPT_PARTS; part++) {
     if (!take[part].bytes) continue;
     const SnCode code = write_part(k, kept, (SnKeptPart)part, take[part], total - written[part], &err[part]);
-    // After a failure it may be there all the same: the rename was done, and the folder could not be brought to the disk.
+    // After a failure it may be there all the same: the rename was done, and the folder could not be brought to the
+    // disk.
     if (code != SN_ERR_LIMIT) total += take[part].size - written[part], written[part] = take[part].size;
     if (code != SN_OK) failed = part;
   }
