@@ -11,6 +11,7 @@
 // of the model in which none is. A body that only slides, by simple dofs, and these dofs have 1 / mass (measured).
 #include "physics/step/constants.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "physics/actuator/actuator.h"
@@ -22,6 +23,8 @@
 // What is computed; all lie in one block.
 typedef struct Constants {
   double *M0, *dof;      // (nv)
+  double *reach;         // (nv) dof_length
+  double *size;          // (nbody) scratch
   double *body;          // (nbody, 2)
   double *length, *ten;  // (ntendon)
   double *acc0;          // (nout)
@@ -154,6 +157,30 @@ static void fill_equalities(SnGrowingWorld *g, Constants *c) {
   }
 }
 
+// What a turn of a dof moves, at most, for thresholds of speed: from the centre of mass of its body to the farthest of
+// its anchors, of those of its children, and of the bounds of its geoms. A slide moves by itself.
+static void fill_lengths(const SnModel *m, Constants *c) {
+  for (int j = 0; j < m->njnt; ++j) {
+    const int b = m->jnt_bodyid[j], parent = m->body_parentid[b];
+    sn_real anchor[3];
+    sn_rotquat(anchor, m->jnt_pos + 3 * j, m->body_quat + 4 * b);
+    sn_add3(anchor, anchor, m->body_pos + 3 * b);
+    c->size[b] = fmax(c->size[b], (double)sn_dist3(m->body_ipos + 3 * b, m->jnt_pos + 3 * j));
+    c->size[parent] = fmax(c->size[parent], (double)sn_dist3(m->body_ipos + 3 * parent, anchor));
+  }
+  for (int i = 0; i < m->ngeom; ++i) {
+    const int b = m->geom_bodyid[i];
+    const double bound = (double)m->geom_rbound[i];
+    if (bound > 0) c->size[b] = fmax(c->size[b], bound + (double)sn_dist3(m->body_ipos + 3 * b, m->geom_pos + 3 * i));
+  }
+  for (int i = 0; i < m->nv; ++i) {
+    const int j = m->dof_jntid[i], type = m->jnt_type[j];
+    const bool turns =
+        type == SN_JNT_BALL || type == SN_JNT_HINGE || (type == SN_JNT_FREE && i >= m->jnt_dofadr[j] + 3);
+    c->reach[i] = turns ? fmax(c->size[m->dof_bodyid[i]], 1e-5) : 1;
+  }
+}
+
 // Runs the stages at qpos0, where a new world is, and fills all constants.
 static void fill(const SnModel *m, SnModel *plain, SnGrowingWorld *g, Constants *c) {
   SnWorld *w = &g->world;
@@ -167,6 +194,7 @@ static void fill(const SnModel *m, SnModel *plain, SnGrowingWorld *g, Constants 
   sn_factor_M(&g->model, w, &g->lane);
   sn_transmission(&g->model, w, &g->lane);
   fill_dofs(g, c);
+  fill_lengths(m, c);
   fill_bodies(m, g, c);
   fill_tendons(g, c);
   fill_actuators(g, c);
@@ -182,7 +210,7 @@ static void *take(double **at, int n) {
 
 // Lays the arrays out; the caller frees M0, which is the block.
 static bool make_room(const SnModel *m, Constants *c, SnError *err) {
-  const int n = 4 * m->nv + 3 * m->nbody + 2 * m->ntendon + m->nout + SN_NEQDATA * m->neq;
+  const int n = 5 * m->nv + 4 * m->nbody + 2 * m->ntendon + m->nout + SN_NEQDATA * m->neq;
   double *at = calloc((size_t)n + 1, sizeof *at);
   if (!at) {
     sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
@@ -190,6 +218,8 @@ static bool make_room(const SnModel *m, Constants *c, SnError *err) {
   }
   c->M0 = take(&at, m->nv);
   c->dof = take(&at, m->nv);
+  c->reach = take(&at, m->nv);
+  c->size = take(&at, m->nbody);
   c->body = take(&at, 2 * m->nbody);
   c->length = take(&at, m->ntendon);
   c->ten = take(&at, m->ntendon);
@@ -209,6 +239,7 @@ SnModel *sn_model_with_constants(const SnModel *m, SnError *err) {
     fill(m, plain, g, &c);
     const SnNewArray arrays[] = {{"dof_M0", c.M0, m->nv, 1},
                                  {"dof_invweight0", c.dof, m->nv, 1},
+                                 {"dof_length", c.reach, m->nv, 1},
                                  {"body_invweight0", c.body, m->nbody, 2},
                                  {"tendon_length0", c.length, m->ntendon, 1},
                                  {"tendon_invweight0", c.ten, m->ntendon, 1},

@@ -100,12 +100,23 @@ SN_LOCAL void integrate_stages(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 #if !defined(SN_PACK)
+// Exchanges velocities of actuators at the start of the step and at the last stage.
+SN_LOCAL void integrate_swap_speeds(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nout) {
+    const sn_real speed = w->actuator_velocity[i];
+    w->actuator_velocity[i] = w->rk_speed[i];
+    w->rk_speed[i] = speed;
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_integrate_rk4(const SnModel *m, SnWorld *w, SnLane *lane) {
   integrate_stages(m, w, lane);
   integrate_set_stage(m, w, lane, -1, 0);
-  SN_FOR(i, m->nout) w->actuator_velocity[i] = w->rk_speed[i];
   SN_SYNC(lane);
+  integrate_swap_speeds(m, w, lane);  // those of the start move bristles of motors
   sn_advance(m, w, lane, w->int_qacc, w->rk_rate);
+  integrate_swap_speeds(m, w, lane);  // those of the last stage are what a user sees
 }
 #endif
 

@@ -97,6 +97,7 @@ static const Bounds bounds[] = {
     {"State", "qvel", -1e10, 1e10, 2097152},
     {"State", "act", -1e10, 1e10, 2097152},
     {"State", "mocap", -1e10, 1e10, 2097152},
+    {"State", "history", -1e10, 1e10, 2097152},
     {"PlanRequest", "session", 1, ANY, 0},
     {"PlanRequest", "deadline", 0, 3600, 0},
     {"PlanRequest", "want_states", 0, 1, 0},

@@ -204,6 +204,31 @@ static void probe_next(Probe *p) {
     if (i >= 0) p->seen[next[i].field] = true;
     sn_compare_free(&c);
   }
+  p->seen[SN_CMP_next_tree_asleep] = true;  // the scene has no tree that sleeps: see sleepers_are_compared
+}
+
+// Who sleeps after a step.
+static void sleepers_are_compared(void **state) {
+  (void)state;
+  SnOracle o;
+  SnCompare c;
+  sn_oracle_load_string(&o,
+                        "<mujoco><option><flag sleep='enable'/></option><worldbody><geom type='plane' size='5 5 1'/>"
+                        "<body pos='0 0 .1' sleep='init'><freejoint/><geom size='.1'/></body>"
+                        "<body pos='1 0 .5'><freejoint/><geom size='.1'/></body></worldbody></mujoco>");
+  sn_oracle_copy_state(&o);
+  sn_forward(o.m, &o.w, &o.lane);
+  sn_integrate(o.m, &o.w, &o.lane);
+  mj_step(o.mj, o.d);
+  for (int wrong = 0; wrong < 2; ++wrong) {
+    if (wrong) o.w.tree_asleep[1] = 0;
+    sn_compare_init(&c);
+    sn_compare_begin(&c, &o);
+    sn_compare_next(&c, &o, 0);
+    assert_int_equal(c.field[SN_CMP_next_tree_asleep].differs, wrong);
+    sn_compare_free(&c);
+  }
+  sn_oracle_free(&o);
 }
 
 // No field is left out, none is judged by the tolerance of another.
@@ -751,6 +776,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(gradients_have_limits),
       cmocka_unit_test(small_differences_are_noticed),
+      cmocka_unit_test(sleepers_are_compared),
       cmocka_unit_test(every_field_is_compared),
       cmocka_unit_test(other_contacts_and_rows_are_noticed),
       cmocka_unit_test(sensors_are_compared),
