@@ -232,15 +232,24 @@ class Stepper {
   // Notes an array of mjData, where the bodies have the like.
   template <typename T>
   void add(const char *name, size_t pointer, size_t n) {
+    // The buffers of a body have its rests of springs behind them.
+    const bool buffers = std::strcmp(name, "history") == 0, rests = std::strcmp(name, "plastic") == 0;
+    const char *ours = rests ? "history" : name;
     SinewField field;
     int i = 0;
-    while (sinew_data_field(lean_.get(), i, &field) && std::strcmp(field.name, name) != 0) ++i;
+    while (sinew_data_field(lean_.get(), i, &field) && std::strcmp(field.name, ours) != 0) ++i;
     if (n == 0 || !sinew_data_field(lean_.get(), i, &field)) return;
     if (!(field.integer ? std::is_same_v<T, int> : std::is_same_v<T, double>)) return;
-    if (static_cast<size_t>(field.rows) * static_cast<size_t>(field.cols) != n)
+    const size_t has = static_cast<size_t>(field.rows) * static_cast<size_t>(field.cols);
+    if (has == 0) return;  // sleep's, without the flag
+    const size_t wanted = buffers || rests ? static_cast<size_t>(m_->nhistory + m_->nplastic) : n;
+    if (has != wanted)
       raise(SINEW_ERR_ARGUMENT, (std::string(name) + ": the MjModel and the Model have other sizes").c_str());
-    Array array = {name, pointer, n * sizeof(T), nullptr, array_of(full_.get(), field)};
-    if (field.input) array.lean = array_of(lean_.get(), field);
+    const auto place = [&](SinewData *body) -> void * {
+      return static_cast<T *>(array_of(body, field)) + (rests ? m_->nhistory : 0);
+    };
+    Array array = {name, pointer, n * sizeof(T), nullptr, place(full_.get())};
+    if (field.input) array.lean = place(lean_.get());
     if (std::strcmp(name, "sensordata") == 0) return;  // MuJoCo's functions compute it
     (field.input ? inputs_ : outputs_).push_back(array);
   }

@@ -181,7 +181,7 @@ def integrate_batch(
     like = native_integrator(model, memory=memory_bytes(memory) // n, **settings)
     wanted = wanted_times(time)
     m = len(wanted)
-    first, qpos, qvel, act, mocap, _, _ = start.arrays
+    first, qpos, qvel, act, mocap, _, _, _ = start.arrays
     out = np.empty((n, m, model.nq)), np.empty((n, m, model.nv)), np.empty((n, m, model.na))
     counts, reached = np.empty((5, n), np.int32), np.empty(n)
     integrators = _core.Integrators(like, n)

@@ -22,7 +22,7 @@ from sinew.errors import (
 
 import scenes
 
-MESHES = ("mesh_vert", "mesh_poly", "mesh_extrema", "mesh_graph")
+MESHES = ("mesh_vert", "mesh_poly", "mesh_extrema", "mesh_graph", "mesh_face", "mesh_normal")
 
 
 @pytest.fixture(scope="module")

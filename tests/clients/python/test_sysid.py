@@ -275,7 +275,7 @@ def test_refusals() -> None:
 @pytest.mark.parametrize(
     ("sensor", "words"),
     [
-        ('<user name="shake" dim="1"/>', "does not compute: shake"),
+        ('<user name="shake" dim="1"/>', "has no derivative of: shake"),
         ('<insidesite name="push" objtype="site" objname="end" site="end"/>', "has no derivative of: push"),
     ],
 )

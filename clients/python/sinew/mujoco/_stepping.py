@@ -90,9 +90,9 @@ def _moved_by(m: mujoco.MjModel, d: mujoco.MjData) -> _Moved:
         raise ArgumentError(f"d: {type(d).__name__}, expected a mujoco.MjData")
     if mujoco.get_mjcb_control() or mujoco.get_mjcb_passive() or mujoco.get_mjcb_contactfilter():
         raise UnsupportedError("a callback of control, passive forces or contacts is set: the engine calls none")
+    model = model_of(m)
     if m.opt.enableflags & mujoco.mjtEnableBit.mjENBL_SLEEP:
         raise UnsupportedError("flag sleep: an MjData keeps more of sleeping trees than its arrays; use sinew.Data")
-    model = model_of(m)
     moved = _moved.get(d)
     if moved is None or moved.model is not model or moved.m is not m:
         moved = _Moved(model, m, _core.MujocoStepper(model._native, m, d))
