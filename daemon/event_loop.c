@@ -230,6 +230,7 @@ static void drain(Loop *loop) {
   sn_systemd_notify(&d->systemd, "STOPPING=1");
   sn_models_cancel(&d->models);
   sn_loader_stop(d);
+  sn_sessions_forget(&d->sessions);  // the planner thread frees them now
   sn_scheduler_stop(&d->scheduler);
   sn_keeper_stop(&d->keeper);
   read_requests(loop);

@@ -179,16 +179,18 @@ static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
   const size_t nv = (size_t)m->nv;
   if (!reserve(c, (size_t)m->nout * nv)) return;
-  for (int i = 0; i < m->nout; ++i) {
-    const size_t row = (size_t)i * nv;
+  for (int i = 0; i < m->nactuator; ++i) {
     if (sn_any_asleep(m, &o->w) && sn_actuator_idle(m, &o->w, i)) continue;  // MuJoCo clears the rows of sleepers
-    for (int k = 0; k < o->d->moment_rownnz[i]; ++k) {
-      const int at = o->d->moment_rowadr[i] + k;
-      c->ref[row + (size_t)o->d->moment_colind[at]] = o->d->actuator_moment[at];
-    }
-    for (int k = 0; k < m->mom_rownnz[i]; ++k) {
-      const int at = m->mom_rowadr[i] + k;
-      c->ours[row + (size_t)m->mom_colind[at]] = o->w.actuator_moment[at];
+    for (int out = m->actuator_outadr[i]; out < m->actuator_outadr[i] + m->actuator_outnum[i]; ++out) {
+      const size_t row = (size_t)out * nv;
+      for (int k = 0; k < o->d->moment_rownnz[out]; ++k) {
+        const int at = o->d->moment_rowadr[out] + k;
+        c->ref[row + (size_t)o->d->moment_colind[at]] = o->d->actuator_moment[at];
+      }
+      for (int k = 0; k < m->mom_rownnz[out]; ++k) {
+        const int at = m->mom_rowadr[out] + k;
+        c->ours[row + (size_t)m->mom_colind[at]] = o->w.actuator_moment[at];
+      }
     }
   }
   compare(c, SN_CMP_actuator_moment, c->ours, c->ref, m->nout * m->nv, 1e-9, step);

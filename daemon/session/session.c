@@ -103,6 +103,12 @@ SnSession *sn_sessions_find(SnSessions *sessions, uint64_t id) {
   return found;
 }
 
+void sn_sessions_forget(SnSessions *sessions) {
+  pthread_mutex_lock(&sessions->mutex);
+  sessions->count = 0;
+  pthread_mutex_unlock(&sessions->mutex);
+}
+
 void sn_sessions_remove(SnSessions *sessions, SnSession *session) {
   pthread_mutex_lock(&sessions->mutex);
   for (int i = 0; i < sessions->count; i++)

@@ -211,6 +211,8 @@ void sn_sessions_add(SnSessions *sessions, SnSession *session);
 // Returns the session with an id, or NULL.
 SnSession *sn_sessions_find(SnSessions *sessions, uint64_t id);
 void sn_sessions_remove(SnSessions *sessions, SnSession *session);
+// Removes all, whoever frees them.
+void sn_sessions_forget(SnSessions *sessions);
 int sn_sessions_count(SnSessions *sessions);
 // Returns session i, or NULL beyond the last one.
 SnSession *sn_sessions_at(SnSessions *sessions, int i);

@@ -34,9 +34,10 @@ static void free_list(SnReply *first) {
 }
 
 void sn_outbox_free(SnOutbox *outbox) {
-  if (outbox->wake < 0 || !outbox->last) return;
+  if (!outbox->last) return;
   free_list(outbox->first);
   free_list(outbox->spare);
+  if (outbox->wake < 0) return;
   pthread_mutex_destroy(&outbox->mutex);
   close(outbox->wake);
   *outbox = (SnOutbox){.wake = -1};

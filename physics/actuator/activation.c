@@ -14,20 +14,21 @@ SN_FUNC bool sn_actuator_disabled(const SnModel *m, int i) {
   return group >= 0 && group <= 30 && (m->opt.disableactuator & (1 << group)) != 0;
 }
 
-// Whether what an actuator acts on sleeps; a site counts alone, without its reference site.
+// Whether what an actuator acts on sleeps: of two sites, where neither is awake.
 SN_LOCAL bool activation_target_asleep(const SnModel *m, const SnWorld *w, int i) {
   const int id = m->actuator_trnid[2 * i], other = m->actuator_trnid[2 * i + 1];
   switch (m->actuator_trntype[i]) {
     case SN_TRN_TENDON:
       return sn_tendon_asleep(m, w, id);
     case SN_TRN_SO3:
-      if (other < 0) return sn_body_sleep(m, w, m->jnt_bodyid[id]) == SN_BODY_ASLEEP;
-      // fallthrough
+    case SN_TRN_SITE:
     case SN_TRN_SLIDERCRANK:
+      if (other < 0) {
+        const int body = m->actuator_trntype[i] == SN_TRN_SO3 ? m->jnt_bodyid[id] : m->site_bodyid[id];
+        return sn_body_sleep(m, w, body) == SN_BODY_ASLEEP;
+      }
       return sn_body_sleep(m, w, m->site_bodyid[id]) != SN_BODY_AWAKE &&
              sn_body_sleep(m, w, m->site_bodyid[other]) != SN_BODY_AWAKE;
-    case SN_TRN_SITE:
-      return sn_body_sleep(m, w, m->site_bodyid[id]) == SN_BODY_ASLEEP;
     case SN_TRN_BODY:
       return sn_body_sleep(m, w, id) == SN_BODY_ASLEEP;
     default:

@@ -169,9 +169,9 @@ static bool may_sleep(const mjModel *mj, int tree) {
   return tree >= 0 && mj->tree_sleep_policy[tree] != mjSLEEP_NEVER && mj->tree_sleep_policy[tree] != mjSLEEP_AUTO_NEVER;
 }
 
-// The dofs of an actuator's transmission belong to trees that may sleep: by the joint, tendon, site or body.
+// The dofs of an actuator's transmission belong to trees that may sleep: by the joint, tendon, sites or body.
 static bool acts_on_sleepers(const mjModel *mj, int i) {
-  const int id = mj->actuator_trnid[2 * i];
+  const int id = mj->actuator_trnid[2 * i], other = mj->actuator_trnid[2 * i + 1];
   switch (mj->actuator_trntype[i]) {
     case mjTRN_JOINT:
     case mjTRN_JOINTINPARENT:
@@ -180,9 +180,14 @@ static bool acts_on_sleepers(const mjModel *mj, int i) {
       return may_sleep(mj, mj->tendon_treeid[2 * id]);
     case mjTRN_BODY:
       return may_sleep(mj, mj->body_treeid[id]);
+    case mjTRN_SO3:
+      if (other < 0) return may_sleep(mj, mj->body_treeid[mj->jnt_bodyid[id]]);
+      break;
     default:
-      return may_sleep(mj, mj->body_treeid[mj->site_bodyid[id]]);
+      break;
   }
+  return may_sleep(mj, mj->body_treeid[mj->site_bodyid[id]]) ||
+         (other >= 0 && may_sleep(mj, mj->body_treeid[mj->site_bodyid[other]]));
 }
 
 // What sleeping trees cannot have: state that MuJoCo moves on by rates of long ago, equalities that MuJoCo refuses, a

@@ -101,6 +101,17 @@ static const Run runs[] = {
      2,
      1,
      {{50, CTRL, 0, 1}, {60, CTRL, 2, 1}, {200, QVEL, 1, .1}}},
+    {"sites, and their references in trees that move and in the world",
+     "gravity='0 0 0'",
+     SLIDE("a", "0 0 1", "sleep='allowed'", "damping='9'") SLIDE("b", "0 1 1", "sleep='never'", "damping='.01'")
+         SLIDE("c", "0 2 1", "sleep='allowed'", "damping='9'") "<site name='r' pos='0 0 1.4'/>",
+     "<actuator><general site='a' refsite='b' gear='1 0 0 0 0 0' gainprm='.01' biastype='affine' biasprm='0 -.01 0'/>"
+     "<general site='r' refsite='c' gear='1 0 0 0 0 0' gainprm='.01' biastype='affine' biasprm='.02 -.01 "
+     "0'/></actuator>",
+     400,
+     2,
+     0,
+     {{0, QVEL, 1, .5}}},
     {"implicitfast, elliptic cones",
      "integrator='implicitfast' cone='elliptic'",
      FLOOR BOX("a", "0 0 .0995", "") BOX("b", "0 0 .2982", "") BALL("c", "0 0 3", ""),
