@@ -155,7 +155,8 @@ static void trip_free(Trip *x) {
 
 // Somebody else steps in the world: from another state, with other contacts and a warning.
 static void intrude(const Trip *x, SnLane *lane, SnWorld *w) {
-  const SnRolloutState other = {7, x->m->qpos0, x->rollout.qacc_warmstart, x->rollout.act, NULL, x->rollout.qvel, 0};
+  const SnRolloutState other = {7, x->m->qpos0, x->rollout.qacc_warmstart, x->rollout.act, NULL, x->rollout.qvel,
+                                0, NULL};
   const SnRollout without = {.cfd = x->rollout.cfd};
   sn_rollout_set_state(x->m, w, lane, &without, &other, x->rollout.cfd.on ? &without.cfd : &cfd);
   sn_forward(x->m, w, lane);
