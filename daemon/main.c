@@ -172,8 +172,7 @@ int main(int argc, char **argv) {
           "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
           "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
           "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the file of --config and "
-          "the keys "
-          "of `allow` again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
+          "the keys of `allow` again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
   make_options(options, names, docs);
   argp_parse(&argp, argc, argv, 0, NULL, &line);

@@ -3,6 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+double sn_arg_number(const struct argp_state *state, const char *arg, double least, double most) {
+  char *end;
+  const double x = strtod(arg, &end);
+  if (end == arg || *end || !(x >= least && x <= most))
+    argp_error(state, "'%s': expected a number from %g to %g", arg, least, most);
+  return x;
+}
+
 int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most) {
   char *end = NULL;
   const int count = (int)strtol(arg, &end, 10);

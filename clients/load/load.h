@@ -14,7 +14,8 @@ enum { LOAD_STAGES = 16, LOAD_SETTINGS = 32 };
 
 // Holds the options of the command line.
 typedef struct LoadOptions {
-  const char *endpoint, *server_key, *key, *task;
+  SinewClientDef daemon;
+  const char *task;
   int clients, sessions;  // clients in all; the first `sessions` of them have a session each, the others watch
   int iterations;         // for a plan; 0: until its deadline
   double deadline;        // for a plan [s]

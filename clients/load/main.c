@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clients/base/args.h"
+#include "clients/base/daemon_args.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/load/load.h"
@@ -13,14 +14,10 @@
 // Times to wait [s]: for the first import of a large model, for any other answer.
 enum { IMPORTING = 60, ANSWERING = 10 };
 
-enum { KEY_SERVER = 256, KEY_OWN, KEY_ITERATIONS, KEY_WATCH, KEY_SEED };
+enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED };
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of all sessions (default arm_reach)", 0},
-    {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
-    {"server-key", KEY_SERVER, "KEY|FILE", 0, "the daemon's public key, or its file, where a tcp address asks for keys",
-     0},
-    {"key", KEY_OWN, "FILE", 0, "file of the own secret key, as sinewctl keygen makes it", 0},
     {"clients", 'c', "N", 0, "connections in all (default 256): those without a session ask for the daemon's health",
      0},
     {"sessions", 'n', "N", 0, "sessions, each of a client of its own (default 64)", 0},
@@ -35,38 +32,23 @@ static const struct argp_option OPTIONS[] = {
     {"json", 'j', NULL, 0, "print one line of JSON", 0},
     {0}};
 
-static double number(struct argp_state *state, const char *text, double least, double most, char **end) {
-  const double x = strtod(text, end);
-  if (*end == text || !(x >= least && x <= most))
-    argp_error(state, "'%s': expected a number from %g to %g", text, least, most);
-  return x;
-}
-
-static void read_loads(struct argp_state *state, LoadOptions *o, char *text) {
-  o->nload = 0;
-  for (char *end = text;; text = end + 1) {
+static void read_loads(const struct argp_state *state, LoadOptions *o, char *text) {
+  if (text[strspn(text, "0123456789.,eE+-")])
+    argp_error(state, "--load '%s': expected numbers with commas between", text);
+  for (o->nload = 0; text; o->nload++) {
     if (o->nload == LOAD_STAGES) argp_error(state, "--load: more than %d numbers", LOAD_STAGES);
-    o->load[o->nload++] = number(state, text, 0.001, 1000, &end);
-    if (*end == '\0') return;
-    if (*end != ',') argp_error(state, "--load '%s': expected numbers with commas between", text);
+    o->load[o->nload] = sn_arg_number(state, strsep(&text, ","), 0.001, 1000);
   }
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   LoadOptions *o = state->input;
-  char *end = NULL;
   switch (key) {
     case 't':
       o->task = arg;
       return 0;
-    case 'e':
-      o->endpoint = arg;
-      return 0;
-    case KEY_SERVER:
-      o->server_key = arg;
-      return 0;
-    case KEY_OWN:
-      o->key = arg;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &o->daemon;
       return 0;
     case 'c':
       o->clients = sn_arg_count(state, "clients", arg, 4096);
@@ -84,7 +66,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->iterations = sn_arg_count(state, "iterations", arg, 1000000);
       return 0;
     case KEY_WATCH:
-      o->watch = number(state, arg, 0.001, 1000, &end);
+      o->watch = sn_arg_number(state, arg, 0.001, 1000);
       return 0;
     case 's':
       o->seconds = sn_arg_seconds(state, "seconds", arg);
@@ -146,10 +128,7 @@ static void close_session(LoadClient *c) {
 }
 
 static bool connect_clients(LoadClient *clients, const LoadOptions *o, SinewError *err) {
-  SinewClientDef def = sinew_default_client();
-  def.endpoint = o->endpoint;
-  def.server_key = o->server_key;
-  def.key_file = o->key;
+  SinewClientDef def = o->daemon;
   def.timeout = ANSWERING;
   def.retries = 0;
   for (int i = 0; i < o->clients; ++i) {
@@ -186,7 +165,8 @@ static bool run_stages(LoadClient *clients, const LoadOptions *o, LoadStage *sta
 }
 
 int main(int argc, char **argv) {
-  LoadOptions o = {.task = "arm_reach",
+  LoadOptions o = {.daemon = sinew_default_client(),
+                   .task = "arm_reach",
                    .clients = 256,
                    .sessions = 64,
                    .deadline = 0.05,
@@ -201,7 +181,7 @@ int main(int argc, char **argv) {
                             "Asks a sinewd for more and more plans, by the clock, and reports how it answers.\v"
                             "Example:\n  sinewd --sessions=64 --connections=256 &\n  sinew-load --task arm_reach "
                             "--deadline 0.02 --load 0.1,1,10\n",
-                            NULL,
+                            sn_daemon_args,
                             NULL,
                             NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &o);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/args.h"
+#include "clients/base/daemon_args.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/wire.h"
 #include "clients/plant/plant.h"
@@ -27,17 +29,11 @@ enum {
   KEY_CONTACTS,
   KEY_TIMESTEP,
   KEY_LATENCY,
-  KEY_SPEED,
-  KEY_SERVER,
-  KEY_OWN
+  KEY_SPEED
 };
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of the daemon (default arm_reach)", 0},
-    {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
-    {"server-key", KEY_SERVER, "KEY|FILE", 0, "the daemon's public key, or its file, where a tcp address asks for keys",
-     0},
-    {"key", KEY_OWN, "FILE", 0, "file of the own secret key, as sinewctl keygen makes it", 0},
     {"mode", KEY_MODE, "MODE", 0,
      "lockstep: the body waits for each plan (default); realtime: it goes on; continuous: it also streams its states, "
      "and applies the newest of the plans that the daemon makes all the time",
@@ -77,16 +73,8 @@ static const struct argp_option OPTIONS[] = {
     {"quiet", 'q', NULL, 0, "no progress", 0},
     {0}};
 
-static double number(struct argp_state *state, const char *text, double least, double most) {
-  char *end;
-  const double x = strtod(text, &end);
-  if (end == text || *end || !(x >= least && x <= most))
-    argp_error(state, "'%s': expected a number from %g to %g", text, least, most);
-  return x;
-}
-
 static int whole(struct argp_state *state, const char *text, int least, int most) {
-  const double x = number(state, text, least, most);
+  const double x = sn_arg_number(state, text, least, most);
   if (floor(x) != x) argp_error(state, "'%s': expected a whole number", text);
   return (int)x;
 }
@@ -129,37 +117,22 @@ static error_t parse_body_option(int key, char *arg, struct argp_state *state) {
       parse_contacts(state, o, arg);
       return 0;
     case KEY_TIMESTEP:
-      o->step = number(state, arg, 1e-6, 1);
+      o->step = sn_arg_number(state, arg, 1e-6, 1);
       return 0;
     case KEY_SPEED:
-      o->speed = number(state, arg, 0.01, 100);
+      o->speed = sn_arg_number(state, arg, 0.01, 100);
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
   }
 }
 
-// Options that say where the daemon is.
-static error_t parse_daemon_option(int key, char *arg, struct argp_state *state) {
-  PlantOptions *o = state->input;
-  switch (key) {
-    case 'e':
-      o->endpoint = arg;
-      return 0;
-    case KEY_SERVER:
-      o->server_key = arg;
-      return 0;
-    case KEY_OWN:
-      o->key = arg;
-      return 0;
-    default:
-      return parse_body_option(key, arg, state);
-  }
-}
-
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   PlantOptions *o = state->input;
   switch (key) {
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &o->daemon;
+      return 0;
     case 't':
       o->task = arg;
       return 0;
@@ -167,14 +140,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       parse_mode(state, o, arg);
       return 0;
     case 's':
-      o->seconds = number(state, arg, 1e-6, 1e5);
+      o->seconds = sn_arg_number(state, arg, 1e-6, 1e5);
       return 0;
     case 'd':
-      o->deadline = number(state, arg, 1e-6, 1e5);
+      o->deadline = sn_arg_number(state, arg, 1e-6, 1e5);
       return 0;
     case KEY_LATENCY:
       o->measure_latency = strcmp(arg, "met") == 0;
-      o->latency = o->measure_latency ? -1 : number(state, arg, 0, 1e5);
+      o->latency = o->measure_latency ? -1 : sn_arg_number(state, arg, 0, 1e5);
       return 0;
     case KEY_EXECUTE:
       o->execute = whole(state, arg, 1, 1000000);
@@ -202,7 +175,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->quiet = true;
       return 0;
     default:
-      return parse_daemon_option(key, arg, state);
+      return parse_body_option(key, arg, state);
   }
 }
 
@@ -319,14 +292,20 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
 }
 
 int main(int argc, char **argv) {
-  PlantOptions opt = {.task = "arm_reach", .mode = PLANT_LOCKSTEP, .seconds = 5, .speed = 1, .latency = -1, .seed = 1};
+  PlantOptions opt = {.daemon = sinew_default_client(),
+                      .task = "arm_reach",
+                      .mode = PLANT_LOCKSTEP,
+                      .seconds = 5,
+                      .speed = 1,
+                      .latency = -1,
+                      .seed = 1};
   const struct argp argp = {
       OPTIONS,
       parse_option,
       NULL,
       "Moves a body in MuJoCo under the plans of sinewd, closed loop, and reports how well it went.\v"
       "Example:\n  sinew-plant --task arm_reach --mode realtime --seconds 4\n",
-      NULL,
+      sn_daemon_args,
       NULL,
       NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
@@ -335,12 +314,8 @@ int main(int argc, char **argv) {
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   SinewError err;
-  SinewClientDef daemon = sinew_default_client();
-  daemon.endpoint = opt.endpoint;
-  daemon.timeout = PLANT_ANSWERING;
-  daemon.server_key = opt.server_key;
-  daemon.key_file = opt.key;
-  SinewClient *client = sinew_client_connect_by(&daemon, &err);
+  opt.daemon.timeout = PLANT_ANSWERING;
+  SinewClient *client = sinew_client_connect_by(&opt.daemon, &err);
   if (!client) return fail(err.text);
   sn_wire_set_timeout(client, IMPORTING);
   const SinewSessionDef def = session_def(&opt);

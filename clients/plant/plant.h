@@ -20,7 +20,8 @@ enum { PLANT_ANSWERING = 5 };  // time for an answer of a daemon that runs, on a
 
 // Holds the options of the program.
 typedef struct PlantOptions {
-  const char *endpoint, *server_key, *key, *task, *data;
+  SinewClientDef daemon;
+  const char *task, *data;
   PlantPlaces places;        // folders of the body's model
   const char *settings[32];  // planner settings "name=value", NULL at the end
   int nsettings;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clients/base/daemon_args.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/wire.h"
@@ -14,12 +15,13 @@
 #include "clients/sinewctl/trace_private.h"
 #include "clients/sinewctl/watch_private.h"
 
-enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL, KEY_SERVER, KEY_OWN };
+enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };
 
 enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 
 typedef struct Options {
-  const char *endpoint, *server_key, *key, *name;
+  SinewClientDef daemon;
+  const char *name;
   double timeout, deadline;
   uint64_t seed;
   bool json, states, gradient, has_seed;
@@ -331,10 +333,6 @@ enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
 //------------------------------------------------------------------------------------ main
 
 static const struct argp_option OPTIONS[] = {
-    {"endpoint", 'e', "ADDRESS", 0, "of the daemon (default: its ipc endpoint of this user)", 0},
-    {"server-key", KEY_SERVER, "KEY|FILE", 0, "the daemon's public key, or its file, where a tcp address asks for keys",
-     0},
-    {"key", KEY_OWN, "FILE", 0, "file of the own secret key, as keygen makes it", 0},
     {"json", 'j', NULL, 0, "print the reply as one line of JSON", 0},
     {"timeout", 't', "SECONDS", 0, "wait for a reply (default 60)", 0},
     {"seed", 's', "N", 0, "seed of open and reset", 0},
@@ -369,14 +367,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
   Options *o = state->input;
   char *end = NULL;
   switch (key) {
-    case 'e':
-      o->endpoint = arg;
-      return 0;
-    case KEY_SERVER:
-      o->server_key = arg;
-      return 0;
-    case KEY_OWN:
-      o->key = arg;
+    case ARGP_KEY_INIT:
+      state->child_inputs[0] = &o->daemon;
       return 0;
     case 'j':
       o->json = true;
@@ -494,11 +486,8 @@ static SinewStatus trace(SinewClient *client, const Options *opt, SinewError *er
 }
 
 static SinewClient *connect_to_daemon(const Options *opt, SinewError *err) {
-  SinewClientDef def = sinew_default_client();
-  def.endpoint = opt->endpoint;
+  SinewClientDef def = opt->daemon;
   def.timeout = fmin(opt->timeout, GREETING);
-  def.server_key = opt->server_key;
-  def.key_file = opt->key;
   return sinew_client_connect_by(&def, err);
 }
 
@@ -518,12 +507,12 @@ static int show_flight(const Options *opt) {
 }
 
 int main(int argc, char **argv) {
-  Options opt = {.timeout = 60, .deadline = 0.1};
+  Options opt = {.daemon = sinew_default_client(), .timeout = 60, .deadline = 0.1};
   const struct argp argp = {OPTIONS,
                             parse_option,
                             "COMMAND [ARGUMENT...]",
                             "Sends one request to sinewd and prints the reply, or watches a session.\v",
-                            NULL,
+                            sn_daemon_args,
                             help_text,
                             NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);

@@ -23,7 +23,7 @@ bool sn_outbox_init(SnOutbox *outbox) {
   *outbox = (SnOutbox){.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
   outbox->last = &outbox->first;
   fill_spares(outbox);
-  return outbox->wake >= 0 && outbox->spares == SN_SPARE_REPLIES && pthread_mutex_init(&outbox->mutex, NULL) == 0;
+  return pthread_mutex_init(&outbox->mutex, NULL) == 0 && outbox->wake >= 0 && outbox->spares == SN_SPARE_REPLIES;
 }
 
 static void free_list(SnReply *first) {
@@ -37,9 +37,8 @@ void sn_outbox_free(SnOutbox *outbox) {
   if (!outbox->last) return;
   free_list(outbox->first);
   free_list(outbox->spare);
-  if (outbox->wake < 0) return;
   pthread_mutex_destroy(&outbox->mutex);
-  close(outbox->wake);
+  if (outbox->wake >= 0) close(outbox->wake);
   *outbox = (SnOutbox){.wake = -1};
 }
 
