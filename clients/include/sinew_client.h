@@ -150,8 +150,8 @@ typedef struct SinewSessionInfo {
 // again, too, opens the session by its name and goes on with it.
 SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *def, SinewError *err);
 
-// Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. Fails as
-// sinew_client_connect.
+// Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. One that has ended already
+// is closed. Fails as sinew_client_connect.
 SINEW_API SinewStatus sinew_session_close(SinewSession *session, SinewError *err);
 
 // Frees the session here and leaves it open at the daemon, as long as its lease lasts. One with a name is found again

@@ -14,7 +14,7 @@ typedef struct SnHandshake {
   char server[SN_KEY_TEXT], public_key[SN_KEY_TEXT], secret[SN_KEY_TEXT];  // Z85
   void *monitor;                                                           // PAIR socket, NULL: none
   int sockets, ended;  // monitored so far; handshakes that the other side broke off
-  bool lost;           // the connection has ended since this was last set to false
+  bool lost;           // the connection of the latest socket has ended
 } SnHandshake;
 
 // Takes the daemon's public key (the key, or its file) and the file of the own secret key; both NULL: none.

@@ -141,12 +141,12 @@ SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err) {
 // requests are dropped.
 static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, Sinew__V1__Reply **reply,
                                SinewError *err) {
-  for (;;) {
+  // The end of the connection may have been read when the request was sent: nothing more would come.
+  while (!client->handshake.lost) {
     const double left = until - sn_clock_now();
     if (left <= 0)
       return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
     const SinewStatus status = receive_once(client, left, reply, err);
-    if (status == SINEW_ERR_TIMEOUT && client->handshake.lost) return status;
     if (status == SINEW_ERR_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
     // Id 0 answers a request that the daemon could not read: ours, since we wait for nothing else.
@@ -154,10 +154,12 @@ static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, S
     sn_free_reply(*reply);
     *reply = NULL;
   }
+  return SINEW_ERR_TIMEOUT;
 }
 
-// Is the reply of the request's kind? In the schema both have the same name.
+// Is the reply an error, or of the request's kind? In the schema both have the same name.
 static bool answers(const Sinew__V1__Request *request, const Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) return true;
   const ProtobufCFieldDescriptor *asked =
       protobuf_c_message_descriptor_get_field(request->base.descriptor, (unsigned)request->body_case);
   const ProtobufCFieldDescriptor *got =
@@ -181,8 +183,10 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Si
   const double until = sn_clock_now() + client->timeout;
   for (;;) {
     uint64_t id = 0;
-    client->handshake.lost = false;
-    SinewStatus status = sn_wire_send(client, request, &id, err);
+    // A connection that has ended meanwhile may swallow what is sent until libzmq has made the next one.
+    SinewStatus status = sn_handshake_check(&client->handshake, client->endpoint, err);
+    if (status == SINEW_OK && client->handshake.lost) status = reconnect(client, err);
+    if (status == SINEW_OK) status = sn_wire_send(client, request, &id, err);
     if (status == SINEW_OK) status = await_reply(client, id, until, reply, err);
     const bool coming = status == SINEW_OK && sn_wire_coming(*reply);
     const bool lost = status == SINEW_ERR_TIMEOUT && client->handshake.lost;
@@ -194,21 +198,26 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Si
     sn_free_reply(*reply);
     *reply = NULL;
     pause_for(coming ? COMING_TIME : LOST_TIME);
-    if (lost && (status = reconnect(client, err)) != SINEW_OK) return status;
   }
 }
 
-SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
+SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
     if ((attempt > 0 || client->handshake.refused) && (status = reconnect(client, err)) != SINEW_OK) return status;
     status = exchange(client, request, reply, err);
   }
+  if (status != SINEW_OK || answers(request, *reply)) return status;
+  sn_free_reply(*reply);
+  *reply = NULL;
+  return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
+}
+
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
+  SinewStatus status = sn_wire_ask(client, request, reply, err);
   if (status != SINEW_OK) return status;
   status = sn_wire_check(*reply, err);
-  if (status == SINEW_OK && !answers(request, *reply))
-    status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
   if (status == SINEW_OK) return api_ok(err);
   sn_free_reply(*reply);
   *reply = NULL;

@@ -12,6 +12,9 @@
 // is the caller's, freed with sn_free_reply; else it is NULL.
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
+// Sends a request and waits as sn_request does; an error reply is the caller's like any other.
+SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
+
 // Sends a request and goes on; *id, which may be NULL, gets the request's id.
 SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id, SinewError *err);
 // Receives any reply, waiting at most `wait` seconds. It is the caller's as above. Returns SINEW_ERR_TIMEOUT, and

@@ -364,7 +364,8 @@ class Client:
         until = time.monotonic() + self._wire.timeout + call.extra
         while True:
             handshakes.check()
-            handshakes.lost = False
+            if handshakes.lost:  # it may swallow what is sent until libzmq has made the next one
+                self._connect()
             id, data = self._wire.encode(call.request, channel)
             if not _send(self._socket, data):
                 return None
@@ -375,8 +376,6 @@ class Client:
             if reply is not None and not is_coming(reply):
                 return reply
             time.sleep(PAUSE)
-            if reply is None:
-                self._connect()
 
     def _await_reply(self, id: int, until: float) -> Any:
         """Return the reply with this id; None when the time is over or the connection has ended."""

@@ -114,7 +114,7 @@ class Handshakes:
         self.monitor: Any = None
         self.pending = False  # no handshake of the latest socket has succeeded yet
         self.refused = False  # the latest socket is of no use any more
-        self.lost = False  # its connection has ended since this was last set to False
+        self.lost = False  # the connection of the latest socket has ended
         self._ended = 0
 
     def watch(self, socket: Any) -> None:
