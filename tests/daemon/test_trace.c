@@ -63,7 +63,8 @@ static void test_plans(void **state) {
     assert_true(t->state_time == 0.5 * i && t->status == SINEW__V1__PLAN__STATUS__OK && t->iterations == 3);
     assert_true(t->first && !t->streamed && fabs(t->due - DUE) < 1e-9);
     assert_int_equal(t->deadline_met, age[i] <= DUE);
-    assert_true(t->ended <= age[i] && age[i] <= t->sent && t->sent <= took[i]);
+    // The client may have the plan before the daemon's clock says when it was sent.
+    assert_true(t->ended <= age[i] && age[i] <= t->sent && t->packed <= took[i]);
   }
   sn_test_done(r);
   sn_test_done(opened);
