@@ -120,7 +120,7 @@ list_parts() {
 }
 
 main() {
-  local part status passed=0 failed=0 skipped=0 started wanted=$PARTS
+  local part status passed=0 failed=0 skipped=0 started wanted=$PARTS took=
   case "${1:-}" in
     --setup) setup; tests/clients/python/run.sh --setup; return ;;
     --list) list_parts; return ;;
@@ -145,8 +145,10 @@ main() {
       77) skipped=$((skipped + 1)) && printf '=== %s skipped (see above) after %d s\n' "$part" $((SECONDS - started)) ;;
       *) failed=$((failed + 1)) && printf '=== %s FAILED after %d s\n' "$part" $((SECONDS - started)) ;;
     esac
+    took+=" $part $((SECONDS - started)) s$([ "$status" = 0 ] || [ "$status" = 77 ] || echo " FAILED"),"
   done
-  printf '\n%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+  printf '\n%s\n' "${took%,}"
+  printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   [ "$failed" = 0 ]
 }
 

@@ -110,5 +110,5 @@ python_install() {
 python_pytest() {
   local python=$1/bin/python
   shift
-  timeout 1500 "$python" -B -m pytest -q -rs -p no:cacheprovider -n "$(nproc)" --dist loadfile -o faulthandler_timeout=300 --rootdir "$PYTHON_TESTS" "$@"
+  timeout 1500 "$python" -B -m pytest -q -rsfE -p no:cacheprovider -n "$(nproc)" --dist loadfile -o faulthandler_timeout=300 --rootdir "$PYTHON_TESTS" "$@"
 }
