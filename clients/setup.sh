@@ -16,7 +16,7 @@ SINEW_PACKAGES_BUILD="gcc libc6-dev cmake ninja-build pkg-config python3 python3
 
 # What the Python package wants on top, and what the tests do; what tests of the page in a browser do.
 SINEW_PACKAGES_PYTHON="python3-venv python3-dev g++"
-SINEW_PACKAGES_TEST="clang-format clang-tidy git file g++ abigail-tools doxygen haproxy
+SINEW_PACKAGES_TEST="ccache clang-format clang-tidy git file g++ abigail-tools doxygen haproxy
   python3-prometheus-client dpkg-dev help2man"
 SINEW_PACKAGES_PAGE="chromium fonts-dejavu-core"
 

@@ -82,6 +82,8 @@ setup() {
   # No && between them: it would switch off `set -e` inside the first, and a failed download would go unnoticed.
   sinew_setup
   sinew_install_packages $SINEW_PACKAGES_TEST
+  # What was compiled before, here or in another folder, is not compiled again.
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 }
 # Libraries for NVIDIA devices take minutes: part nvcc alone builds them.
 build() { cmake --preset "$1" -DSINEW_CUDA=OFF >/dev/null && cmake --build "build/$1" -j "$JOBS" -- --quiet; }
