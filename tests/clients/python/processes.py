@@ -21,8 +21,10 @@ def interrupt(program: str, case: str, wait: float) -> None:
     It prints "ready", `wait` seconds [s] after which the signal comes; "interrupted" and the time of its monotonic
     clock; "goes on".
     """
+    # Where the tests run in a shell's background SIGINT is ignored, by children too.
+    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
     child = subprocess.Popen(
-        [sys.executable, "-c", program, case], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
+        [sys.executable, "-c", heard + program, case], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent
     )
     try:
         assert child.stdout is not None
