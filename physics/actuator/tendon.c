@@ -437,33 +437,57 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }
 
-// What a link gets from its tendons: wrench, and bars of its twist in the motions that some tendon of it uses.
-SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, int link) {
-  const int begin = m->linkten_adr[link], end = m->linkten_adr[link + 1];
+// Adds what a link gets from its tendons to its wrench. Returns the motions that some tendon of it uses, as bits.
+SN_LOCAL int ten_gather_wrench(const SnModel *m, SnAdjoint *a, int link) {
   sn_bar sum[6];
   int used = 0;
   sn_copy(sum, a->wrench + 6 * link, 6);
-  for (int i = begin; i < end; ++i) {
+  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
     const int k = m->linkten[i], bits = a->ten_used[m->tenlink_tendon[k]];
     if (!bits) continue;
     used |= bits;
     for (int e = 0; e < 6; ++e) sum[e] += a->tenlink[TEN_LINK * k + TEN_WRENCH + e];
   }
   sn_copy(a->wrench + 6 * link, sum, 6);
-  for (int z = 0; z <= SN_NMOTION; ++z) {
-    // behind the motions that of saturated joints
-    const bool saturation = z == SN_NMOTION;
-    if (saturation ? !*a->sat_on : !(used & 1 << z)) continue;
-    sn_bar *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
-    sn_copy(sum, bar, 6);
-    for (int i = begin; i < end; ++i) {
-      const int k = m->linkten[i], t = m->tenlink_tendon[k];
-      const sn_bar rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
-      if (!sn_any(rate)) continue;
-      for (int e = 0; e < 6; ++e) sum[e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
-    }
-    sn_copy(bar, sum, 6);
+  return used;
+}
+
+// Adds to the bar of its twist in motion z; z = SN_NMOTION: that of saturated joints.
+SN_LOCAL void ten_gather_twist(const SnModel *m, SnAdjoint *a, int link, int z) {
+  const bool saturation = z == SN_NMOTION;
+  sn_bar *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
+  sn_bar sum[6];
+  sn_copy(sum, bar, 6);
+  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
+    const int k = m->linkten[i], t = m->tenlink_tendon[k];
+    const sn_bar rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
+    if (!sn_any(rate)) continue;
+    for (int e = 0; e < 6; ++e) sum[e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
   }
+  sn_copy(bar, sum, 6);
+}
+
+// What links get from their tendons.
+SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, SnLane *lane) {
+  (void)lane;
+#if defined(SN_SERIAL)
+  for (int link = 0; link < m->nbody; ++link) {
+    if (m->linkten_adr[link + 1] == m->linkten_adr[link]) continue;
+    const int used = ten_gather_wrench(m, a, link);
+    for (int z = 0; z <= SN_NMOTION; ++z)
+      if (z == SN_NMOTION ? *a->sat_on : used & 1 << z) ten_gather_twist(m, a, link, z);
+  }
+#else
+  enum { PARTS = SN_NMOTION + 2 };  // the wrench, and motions: links have many tendons, and are fewer than lanes
+  SN_FOR(i, m->nbody * PARTS) {
+    const int link = i / PARTS, z = i % PARTS - 1;
+    if (m->linkten_adr[link + 1] == m->linkten_adr[link]) continue;
+    if (z < 0)
+      ten_gather_wrench(m, a, link);
+    else if (z < SN_NMOTION || *a->sat_on)
+      ten_gather_twist(m, a, link, z);
+  }
+#endif
 }
 
 #if defined(SN_MODEL_BARS)
@@ -485,9 +509,7 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) ten_path_vjp(m, w, a, t);
   SN_SYNC(lane);
-  SN_FOR(link, m->nbody) {
-    if (m->linkten_adr[link + 1] > m->linkten_adr[link]) ten_gather(m, a, link);
-  }
+  ten_gather(m, a, lane);
   SN_FOR(dof, m->nv) {
     for (int i = m->fixed_adr[dof]; i < m->fixed_adr[dof + 1]; ++i) {
       const sn_real coef = m->ten_J_fixed[m->fixed_entry[i]];

@@ -222,40 +222,82 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *
   SN_SYNC(lane);
 }
 
+#if !defined(SN_PACK)
+#if defined(SN_SERIAL)
 // r[col[i]] += sum over the rows of a block of J_row,i f_row, rows in order.
-SN_LOCAL void add_block_Jt(const SnWorld *w, SnLane *lane, SnBlock k, sn_real *r, const sn_real *f) {
+SN_LOCAL void add_block_Jt(const SnWorld *w, SnBlock k, sn_real *r, const sn_real *f) {
   const int *col = w->efc_J_colind + k.adr, n = k.nnz;
-  (void)lane;
   for (int row = 0; row < k.num; row += 4) {
     const int last = k.num - 1, r1 = sn_mini(row + 1, last), r2 = sn_mini(row + 2, last), r3 = sn_mini(row + 3, last);
     const sn_real *SN_RESTRICT J0 = w->efc_J + k.adr + row * n, *SN_RESTRICT J1 = w->efc_J + k.adr + r1 * n;
     const sn_real *SN_RESTRICT J2 = w->efc_J + k.adr + r2 * n, *SN_RESTRICT J3 = w->efc_J + k.adr + r3 * n;
     const sn_real f0 = f[row], f1 = row + 1 <= last ? f[r1] : 0, f2 = row + 2 <= last ? f[r2] : 0;
     const sn_real f3 = row + 3 <= last ? f[r3] : 0;
-    SN_FOR(i, n) r[col[i]] += (J0[i] * f0 + J1[i] * f1) + (J2[i] * f2 + J3[i] * f3);
+    for (int i = 0; i < n; ++i) r[col[i]] += (J0[i] * f0 + J1[i] * f1) + (J2[i] * f2 + J3[i] * f3);
   }
 }
 
-#if !defined(SN_PACK)
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
-  SN_FOR(i, m->nv) r[i] = 0;
-  SN_SYNC(lane);
+  (void)lane;
+  for (int i = 0; i < m->nv; ++i) r[i] = 0;
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock k = sn_block(w, b);
     const sn_real *fk = f + k.row;
     if (k.nnz == 1) {
       sn_real sum = 0;
       for (int row = 0; row < k.num; ++row) sum += w->efc_J[k.adr + row] * fk[row];
-      SN_ONE(lane) r[w->efc_J_colind[k.adr]] += sum;
+      r[w->efc_J_colind[k.adr]] += sum;
     } else {
       bool any = false;
       for (int row = 0; row < k.num; ++row) any = any || fk[row] != 0;
-      if (!any) continue;
-      add_block_Jt(w, lane, k, r, fk);
+      if (any) add_block_Jt(w, k, r, fk);
     }
-    SN_SYNC(lane);
   }
 }
+#else
+// What a block adds to the entry of its column q, as add_block_Jt does.
+SN_LOCAL sn_real block_Jt_entry(const SnWorld *w, SnBlock k, int q, const sn_real *f, sn_real r) {
+  const sn_real *J = w->efc_J + k.adr + q;
+  if (k.nnz == 1) {
+    sn_real sum = 0;
+    for (int row = 0; row < k.num; ++row) sum += J[row] * f[row];
+    return r + sum;
+  }
+  for (int row = 0; row < k.num; row += 4) {
+    sn_real term[4] = {0, 0, 0, 0};
+    for (int i = 0; i < 4; ++i) {
+      const int at = sn_mini(row + i, k.num - 1);
+      term[i] = J[at * k.nnz] * (row + i < k.num ? f[at] : 0);
+    }
+    r += (term[0] + term[1]) + (term[2] + term[3]);
+  }
+  return r;
+}
+
+// Several lanes: each takes entries of r, and looks for them in all blocks, so that none waits for another.
+SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
+  SN_FOR(i, m->nv) r[i] = 0;
+  SN_SYNC(lane);
+  SN_FOR(i, m->nv) {
+    sn_real sum = 0;
+    for (int b = 0; b < w->nblock[0]; ++b) {
+      const SnBlock k = sn_block(w, b);
+      const int *col = w->efc_J_colind + k.adr;
+      int low = 0, high = k.nnz;  // columns ascend
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (col[middle] < i)
+          low = middle + 1;
+        else
+          high = middle;
+      }
+      if (low < k.nnz && col[low] == i) sum = block_Jt_entry(w, k, low, f + k.row, sum);
+    }
+    r[i] = sum;
+  }
+  SN_SYNC(lane);
+}
+#endif
 #endif
 
 // Bars of the rates and of the position of a row. The rows of a connect or weld share their impedance: its part is

@@ -307,61 +307,70 @@ SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBloc
 }
 #endif
 
-// x <- D^-1 L'^-1 x, from the last row.
+// x <- D^-1 L'^-1 x, from the last row. Every lane solves the rows of a supernode for itself. They are stored when no
+// lane reads them any more, a phase later: one phase a supernode.
 SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x) {
+  sn_bar y[SN_MAXSUPER + 3] = {0};  // behind the last row: zeros for groups of four
+  int size = 0, first_row = 0;      // of the supernode that is not stored yet
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
     const Super u = super_of(m, w, s);
-    SN_ONE(lane) for (int r = u.size - 1; r >= 0; --r) {
+    SN_ONE(lane) for (int r = 0; r < size; ++r) x[first_row + r] = y[r];
+    size = u.size, first_row = u.row;
+    for (int r = 0; r < size; ++r) y[r] = x[u.row + r];
+    for (int r = size; r < size + 3; ++r) y[r] = sn_bar_of(0);
+    for (int r = size - 1; r >= 0; --r) {
       const sn_real *row = u.value + r * u.ld + u.n;
-      const sn_bar y = x[u.row + r] * w->hessian_inv[u.row + r];
-      for (int i = 0; i < r; ++i) x[u.row + i] -= row[i] * y;
-      x[u.row + r] = y;
+      y[r] = y[r] * w->hessian_inv[u.row + r];
+      for (int i = 0; i < r; ++i) y[i] -= row[i] * y[r];
     }
-    SN_SYNC(lane);
-    for (int first = 0; first < u.size; first += 4) {
+    for (int first = 0; first < size; first += 4) {
       const sn_real *row[4];
-      sn_bar y[4];
-      for (int i = 0; i < 4; ++i) {
-        row[i] = u.value + sn_mini(first + i, u.size - 1) * u.ld;
-        y[i] = first + i < u.size ? x[u.row + first + i] : sn_bar_of(0);
-      }
+      for (int i = 0; i < 4; ++i) row[i] = u.value + sn_mini(first + i, size - 1) * u.ld;
       SN_FOR(q, u.n)
-      x[u.col[q]] -= (row[0][q] * y[0] + row[1][q] * y[1]) + (row[2][q] * y[2] + row[3][q] * y[3]);
+      x[u.col[q]] -=
+          (row[0][q] * y[first] + row[1][q] * y[first + 1]) + (row[2][q] * y[first + 2] + row[3][q] * y[first + 3]);
     }
     SN_SYNC(lane);
+  }
+  SN_ONE(lane) for (int r = 0; r < size; ++r) x[first_row + r] = y[r];
+  SN_SYNC(lane);
+}
+
+// The rows of a supernode of x <- L^-1 x; those before it are done.
+SN_LOCAL void solve_super(const SnWorld *w, const Super *u, sn_bar *SN_RESTRICT x) {
+  sn_bar dot[SN_MAXSUPER + 3];
+  for (int first = 0; first < u->size; first += 4) {
+    const int last = u->size - 1;
+    const sn_real *a = u->value + first * u->ld, *b = u->value + sn_mini(first + 1, last) * u->ld;
+    const sn_real *c = u->value + sn_mini(first + 2, last) * u->ld, *d = u->value + sn_mini(first + 3, last) * u->ld;
+    sn_bar sum[4] = {0};
+    for (int q = 0; q < u->n; ++q) {
+      const sn_bar xq = x[u->col[q]];
+      sum[0] += a[q] * xq;
+      sum[1] += b[q] * xq;
+      sum[2] += c[q] * xq;
+      sum[3] += d[q] * xq;
+    }
+    for (int i = 0; i < 4; ++i) dot[first + i] = sum[i];
+  }
+  for (int r = 0; r < u->size; ++r) {
+    const sn_real *row = u->value + r * u->ld + u->n;
+    sn_bar t = dot[r];
+    for (int i = 0; i < r; ++i) t += row[i] * x[u->row + i];
+    x[u->row + r] -= w->hessian_inv[u->row + r] * t;
   }
 }
 
 // x <- L^-1 x, from the first row.
-SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x, sn_bar *dot) {
+SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x) {
   for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
     const Super u = super_of(m, w, s);
-    SN_FOR(group, (u.size + 3) / 4) {
-      const int first = 4 * group, last = u.size - 1;
-      const sn_real *a = u.value + first * u.ld, *b = u.value + sn_mini(first + 1, last) * u.ld;
-      const sn_real *c = u.value + sn_mini(first + 2, last) * u.ld, *d = u.value + sn_mini(first + 3, last) * u.ld;
-      sn_bar sum[4] = {0};
-      for (int q = 0; q < u.n; ++q) {
-        const sn_bar xq = x[u.col[q]];
-        sum[0] += a[q] * xq;
-        sum[1] += b[q] * xq;
-        sum[2] += c[q] * xq;
-        sum[3] += d[q] * xq;
-      }
-      for (int i = 0; i < 4; ++i) dot[first + i] = sum[i];
-    }
-    SN_SYNC(lane);
-    SN_ONE(lane) for (int r = 0; r < u.size; ++r) {
-      const sn_real *row = u.value + r * u.ld + u.n;
-      sn_bar t = dot[r];
-      for (int i = 0; i < r; ++i) t += row[i] * x[u.row + i];
-      x[u.row + r] -= w->hessian_inv[u.row + r] * t;
-    }
+    SN_ONE(lane) solve_super(w, &u, x);
     SN_SYNC(lane);
   }
 }
 
-SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *part) {
+SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
   solve_upper(m, w, lane, x);
-  solve_lower(m, w, lane, x, part);
+  solve_lower(m, w, lane, x);
 }

@@ -289,7 +289,7 @@ SN_FUNC void sn_noslip_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
     a->slip_on[0] = 1;
   }
   SN_SYNC(lane);
-  sn_hessian_solve(m, w, lane, lambda, a->solve_part);
+  sn_hessian_solve(m, w, lane, lambda);
   sn_mul_J(m, w, lane, a->row_lambda, lambda);
   SN_FOR(i, w->nefc[0]) a->row_lambda[i] -= a->slip_p[i];
   SN_SYNC(lane);

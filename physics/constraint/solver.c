@@ -289,7 +289,7 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
   sn_hessian_refresh(m, w, lane, change.changed, change.cones);
   SN_FOR(i, m->nv) w->solver_search[i] = -w->solver_grad[i];
   SN_SYNC(lane);
-  sn_hessian_solve(m, w, lane, w->solver_search, w->solver_part);
+  sn_hessian_solve(m, w, lane, w->solver_search);
   for (int j = 0; j < 2; ++j) SN_FOR(k, SN_VLANES) part[j * SN_VLANES + k] = 0;
   direction_parts(w, lane, m->nv, part, part + SN_VLANES);
   SN_SYNC(lane);
@@ -453,7 +453,7 @@ SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
     sn_noslip_solve_vjp(m, w, a, lane);
     return;
   }
-  sn_hessian_solve(m, w, lane, lambda, a->solve_part);
+  sn_hessian_solve(m, w, lane, lambda);
   sn_mul_J(m, w, lane, a->row_lambda, lambda);
   sn_mul_curvature(m, w, lane, a->row_c, a->row_lambda);
 }

@@ -5,8 +5,8 @@
 #include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
-enum { SN_MAXSUPER = SN_SOLVE_PART };  // most rows of the factor of H that are eliminated together
-enum { SN_MAXUPDATE = 8 };             // most rows for which updating the factor of H is cheaper than making it
+enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together
+enum { SN_MAXUPDATE = 8 };  // most rows for which updating the factor of H is cheaper than making it
 
 // ---- linesearch.c ----
 
@@ -36,8 +36,8 @@ SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, 
 
 // ---- hessian_factor.c ----
 
-// Replaces x (nv) by H^-1 x. part (SN_SOLVE_PART) is scratch. Needs the factor, and a sync before.
-SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x, sn_bar *part);
+// Replaces x (nv) by H^-1 x. Needs the factor, and a sync before.
+SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x);
 
 // Finds the pattern of the factor from the blocks of J.
 SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane);

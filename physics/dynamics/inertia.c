@@ -233,12 +233,39 @@ SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, i
   }
 }
 
+#if defined(SN_SERIAL)
+// The rows of a level; deeper ones are done.
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+  (void)lane;
+  for (int k = m->factor_adr[level]; k < m->factor_adr[level + 1]; ++k)
+    inertia_factor_piece(m, mat, D, m->factor_dof[k], m->factor_col[k]);
+}
+#else
+// The same on several lanes: pieces as narrow as there are lanes for. No entry depends on the width.
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+  const int *dof = m->doflevel_dof + m->doflevel_adr[level];
+  const int rows = m->doflevel_adr[level + 1] - m->doflevel_adr[level], columns = level + 1;
+  int width = 1;
+  while (width < SN_FACTOR_WIDTH && rows * columns > width * lane->n) width *= 2;
+  const int pieces = (columns + width - 1) / width;
+  SN_FOR(k, rows * pieces) {
+    const int i = dof[k / pieces], col = k % pieces * width;
+    if (col + width >= columns || width == SN_FACTOR_WIDTH)
+      inertia_factor_piece(m, mat, D, i, col);
+    else if (width == 1)
+      inertia_factor_columns(m, mat, D, i, col, 1, false);
+    else if (width == 2)
+      inertia_factor_columns(m, mat, D, i, col, 2, false);
+    else
+      inertia_factor_columns(m, mat, D, i, col, 4, false);
+  }
+}
+#endif
+
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
   // Until the end diag_inv holds D, and the diagonal of mat its old values, which all pieces of a row read.
   for (int level = m->ndoflevel - 1; level >= 0; --level) {
-    const int first = m->factor_adr[level];
-    SN_FOR(k, m->factor_adr[level + 1] - first)
-    inertia_factor_piece(m, mat, diag_inv, m->factor_dof[first + k], m->factor_col[first + k]);
+    inertia_factor_level(m, lane, mat, diag_inv, level);
     SN_SYNC(lane);
   }
   SN_FOR(i, m->nv) {

@@ -67,8 +67,6 @@ SN_INLINE bool sn_is_damped(const SnModel *m) {
          !(m->opt.disableflags & (SN_DSBL_EULERDAMP | SN_DSBL_DAMPER));
 }
 
-enum { SN_SOLVE_PART = 8 };  // numbers that a solve with the solver's Hessian needs aside
-
 // Holds what SnAdjoint does, with a pack for each bar: the text that is compiled with SN_PACK (bar.h) knows it by that
 // name.
 typedef struct SnAdjointColumns SnAdjointColumns;

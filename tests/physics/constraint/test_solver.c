@@ -145,7 +145,7 @@ static double factor_error(SnOracle *o) {
   sn_real *x = calloc((size_t)nv + 1, sizeof *x);
   double *b = calloc((size_t)nv + 1, sizeof *b);
   for (int i = 0; i < nv; ++i) x[i] = (sn_real)(b[i] = sn_oracle_uniform(o));
-  sn_hessian_solve(o->m, &o->w, &o->lane, x, o->w.solver_part);
+  sn_hessian_solve(o->m, &o->w, &o->lane, x);
   for (int i = 0; i < nv; ++i) {
     double s = -b[i];
     for (int j = 0; j < nv; ++j) {
