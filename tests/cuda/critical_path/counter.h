@@ -27,7 +27,7 @@ typedef struct CounterPhase {
   long all;          // accesses of all lanes
   int active;        // lanes that do more than what every lane does
   int mark;          // SnMark of the stage that it belongs to
-  const char *file;  // that has the barrier which ends it; "end" after the last one
+  const char *file;  // holds the barrier that ends it; "end" after the last one
   int line;
 } CounterPhase;
 
