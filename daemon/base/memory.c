@@ -1,5 +1,6 @@
 #include "daemon/base/memory.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -10,6 +11,11 @@ uint64_t sn_resident_memory(void) {
   if (fscanf(f, "%llu %llu", &total, &resident) != 2) resident = 0;
   fclose(f);
   return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t sn_heap_memory(void) {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
 }
 
 uint64_t sn_memory_limit(int megabytes) {

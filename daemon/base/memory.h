@@ -7,6 +7,10 @@
 // Returns the resident memory of this process in bytes; 0 when the system does not say.
 uint64_t sn_resident_memory(void);
 
+// Returns the bytes that are allocated, which do not count what was freed and not given back to the system; 0 under an
+// address sanitizer.
+uint64_t sn_heap_memory(void);
+
 // Returns the limit that a setting of so many megabytes means in bytes; 0 is half of the machine's memory.
 uint64_t sn_memory_limit(int megabytes);
 

@@ -237,6 +237,8 @@ static void write_queues(FILE *f, SnDaemon *d, const SnWireCounts *w) {
 
 static void write_memory(FILE *f, SnDaemon *d, const SnWireCounts *w, const SnDeviceView *device) {
   single(f, "sinew_memory_resident_bytes", GAUGE, "Resident memory.", (double)sn_resident_memory());
+  single(f, "sinew_memory_heap_bytes", GAUGE, "Memory that is allocated: what does not shrink at rest is kept.",
+         (double)sn_heap_memory());
   single(f, "sinew_memory_limit_bytes", GAUGE, "Resident memory beyond which connections are dropped.",
          (double)w->memory_limit);
   single(f, "sinew_memory_planners_bytes", GAUGE, "Memory that the planners of all sessions have.",
