@@ -113,8 +113,8 @@ static bool read_request(SnWire *wire, int *refused) {
     const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
     route.peer = sn_zap_peer(&wire->sockets.zap, &frame);
     const bool several = drop_rest(router, &frame);
-    // It may have been accepted since the monitor was last read.
-    if (!sn_connections_knows(connections, fd)) sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
+    // It may have been accepted since the monitor was last read, on the file of one that has ended since.
+    sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
     route.link = (SnLink){fd, sn_connections_number(connections, fd)};
     if (nobody) {
       ++*refused;
