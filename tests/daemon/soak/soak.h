@@ -10,16 +10,16 @@
 #include "tests/support/daemon_process.h"
 
 // Names what is counted. `asked` are requests of clients that want something; each ends as one of the next five.
-#define SOAK_COUNTS(X)                                                                                         \
-  X(asked)                                                                                                     \
-  X(answered)                                                                                                  \
-  X(planned)                                                                                                   \
-  X(warm)                                                                                                      \
-  X(refused)                                                                                                   \
-  X(lost)                                                                                                      \
-  X(wrong)                                                                                                     \
-  X(changed) X(streamed) X(visits) X(restored) X(loads) X(imports) X(published) X(attacks) X(repelled) X(slow) \
-      X(killed) X(unheard)
+#define SOAK_COUNTS(X) \
+  X(asked)             \
+  X(answered)          \
+  X(planned)           \
+  X(warm)              \
+  X(refused)           \
+  X(lost)              \
+  X(wrong)             \
+  X(changed)           \
+  X(streamed) X(visits) X(restored) X(loads) X(imports) X(published) X(attacks) X(repelled) X(slow) X(killed) X(unheard)
 
 #define SOAK_FIELD(name) atomic_long name;
 typedef struct SoakCounts {
