@@ -283,10 +283,6 @@ int sn_planner_least_iterations_of(const SnOptimizer *optimizer, const SnSetting
   return last ? 1 : optimizer->least;  // a warm start that was never measured is new
 }
 
-int sn_planner_least_iterations(const SnPlanner *p) {
-  return sn_planner_least_iterations_of(sn_planner_optimizer(&p->pending.settings), &p->pending.settings);
-}
-
 // ---- live tuning ----
 
 SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *err) {

@@ -168,11 +168,21 @@ void sn_planner_submit(SnPlanner *p);
 // candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 
+// Begins no further iteration of the plan in progress, and gives up the one under way as a deadline does. Predicted
+// states are left, where they are wanted.
+void sn_planner_stop(SnPlanner *p);
+// Returns the time that a plan wants after its last iteration, as far as it is known from those before [s].
+double sn_planner_rest(const SnPlanner *p);
+
 // Drops the plan in progress. The one before stays in force, and the next begins with the best controls so far.
 void sn_planner_drop(SnPlanner *p);
 
 // Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);
+
+// Returns whether the plan in progress has tried something new, or had all the iterations that it may have. One that
+// begins by measuring the warm start takes 2.
+bool sn_planner_is_refined(const SnPlanner *p);
 
 // Returns the number of the latest plan that was begun, 0 before the first.
 uint64_t sn_planner_number(const SnPlanner *p);
@@ -211,9 +221,6 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
 // Returns the settings that were set last.
 const SnSettings *sn_planner_settings(const SnPlanner *p);
 
-// Returns the iterations after which a plan with these settings has tried something new: one that begins by measuring
-// the warm start takes 2.
-int sn_planner_least_iterations(const SnPlanner *p);
 // Writes what a user should know of such settings of this planner into text[size]; "" for nothing. Contacts from
 // distance may make an impedance that jumps where bodies begin to touch: allowed, but gradients do not see the jump.
 void sn_planner_remark(const SnPlanner *p, const SnSettings *settings, char *text, size_t size);

@@ -147,10 +147,13 @@ static bool tried_something(const SnPlanner *p) {
   return p->iterations.next >= (anew ? optimizer->least : least) || !optimizer->whole || !optimizer->whole(p);
 }
 
+double sn_planner_rest(const SnPlanner *p) {
+  return p->progress.request.want_states ? 1.5 * p->progress.rollout_seconds : 0;
+}
+
 double sn_planner_iteration_deadline(const SnPlanner *p) {
   const SnPlanRequest *r = &p->progress.request;
-  const double states = r->want_states ? 1.5 * p->progress.rollout_seconds : 0;
-  return r->deadline - states - (tried_something(p) ? r->margin : 0);
+  return r->deadline - sn_planner_rest(p) - (tried_something(p) ? r->margin : 0);
 }
 
 // Iterations that the plan shall have; 0: as many as the deadline allows. A plan goes on by the planner that it began
@@ -397,6 +400,12 @@ void sn_planner_submit(SnPlanner *p) {
 
 // ---- ending it ----
 
+void sn_planner_stop(SnPlanner *p) {
+  if (!p->progress.active || p->progress.optimized) return;
+  end_iteration(p);
+  p->progress.optimized = true;
+}
+
 // The plan that was made is in force from now on.
 static void put_in_force(SnPlanner *p, int rows) {
   sn_planner_copy(p->active_plan.ctrl, p->result.ctrl, (size_t)rows * (size_t)p->m->nu);
@@ -527,6 +536,13 @@ void sn_planner_drop(SnPlanner *p) {
 }
 
 int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->result.iterations : 0; }
+
+bool sn_planner_is_refined(const SnPlanner *p) {
+  if (!p->progress.active) return false;
+  const int least = sn_planner_least_iterations_of(p->iterations.optimizer, &p->in_force.settings);
+  const int limit = iteration_limit(p);
+  return p->result.iterations >= (limit > 0 && limit < least ? limit : least);
+}
 
 uint64_t sn_planner_number(const SnPlanner *p) { return p->progress.number; }
 

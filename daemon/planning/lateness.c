@@ -4,11 +4,7 @@
 
 #include "daemon/planning/planning.h"
 
-void sn_lateness_note(SnLateness *lateness, double seconds) {
-  lateness->late[lateness->n++ % SN_LATENESS_WINDOW] = seconds;
-}
-
-double sn_lateness_expect(const SnLateness *lateness) {
+static double expect(const SnLateness *lateness) {
   const unsigned long n = lateness->n < SN_LATENESS_WINDOW ? lateness->n : SN_LATENESS_WINDOW;
   double first = 0, second = 0;
   for (unsigned long i = 0; i < n; ++i) {
@@ -17,4 +13,9 @@ double sn_lateness_expect(const SnLateness *lateness) {
     first = fmax(first, x);
   }
   return n < SN_LATENESS_WINDOW ? first : second;
+}
+
+void sn_lateness_note(SnLateness *lateness, double seconds) {
+  lateness->late[lateness->n++ % SN_LATENESS_WINDOW] = seconds;
+  lateness->expected = expect(lateness);
 }

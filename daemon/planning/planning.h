@@ -1,10 +1,10 @@
 // The planner thread: it owns the planners and the device, and decides whose turn it is.
 //
 // Every session has at most one plan in the making. A slice is at most one iteration and at most config->slice seconds.
-// The next one goes to the nearest deadline plus the time already served: earliest deadline first, where several with
-// the same deadline share. Work without deadlines belongs to the session that was served least. The account grows
-// with the time that it is served, and one that had nothing to do has no credit for that. A newer state ends a plan in
-// the making early, at the latest when half of its own time has gone.
+// Earliest deadline first, for one refinement of each plan; then again, plus the time already served, so that several
+// with the same deadline share (turn.c). Work without deadlines belongs to the session that was served least. The
+// account grows with the time that it is served, and one that had nothing to do has no credit for that. A newer state
+// ends a plan in the making early, at the latest when half of its own time has gone.
 //
 // A plan leaves before it is due: what answers and their way take is kept back from its deadline, and how late slices
 // end. This is measured, and is milliseconds where other programs have the processors.
@@ -58,13 +58,12 @@ enum { SN_LATENESS_WINDOW = 128 };
 typedef struct SnLateness {
   double late[SN_LATENESS_WINDOW];  // a ring
   unsigned long n;                  // pieces so far
+  double expected;  // second largest of a full window: 2 of 129 pieces are later if those to come are as
+                    // those before. The largest while there are fewer, and 0 without any
 } SnLateness;
 
 // Notes how late a piece was.
 void sn_lateness_note(SnLateness *lateness, double seconds);
-// Returns the second largest of a full window: 2 of 129 pieces are later if those to come are as those before. It is
-// the largest while there are fewer, and 0 without any.
-double sn_lateness_expect(const SnLateness *lateness);
 
 // ---- what is freed elsewhere ----
 

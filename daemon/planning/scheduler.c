@@ -5,6 +5,7 @@
 #include "daemon/base/realtime.h"
 #include "daemon/planning/backends_private.h"
 #include "daemon/planning/serve_private.h"
+#include "daemon/planning/turn_private.h"
 #include "physics/base/clock.h"
 
 // The thread says that it is alive at least this often, in seconds.
@@ -12,9 +13,6 @@
 
 // It stood still if it did not come round for so many seconds: the process was stopped, or a device took long.
 #define PAUSE_TIME 0.5
-
-// A plan without a deadline is overdue after so many seconds.
-#define PATIENCE 2.0
 
 // Background work is what has no deadline of its own: plans without one, evaluations. When it is overdue while others
 // keep the planner busy, it gets one part in so many of the planner's time, all sessions together.
@@ -119,11 +117,7 @@ static void fetch_states(SnScheduler *s) {
     if (!newest) continue;
     newest->taken = sn_clock_now();
     if (p->waiting) sn_serve_replaced(s, p, p->waiting);
-    p->waiting = newest;
-    if (p->active && !sn_job_streams(p->active)) {
-      double allowed = newest->route.arrived + 0.5 * (newest->due - newest->route.arrived);
-      if (allowed < p->active_due) p->active_due = allowed;
-    }
+    sn_turn_take(p, newest);
   }
 }
 
@@ -146,89 +140,23 @@ static void update_streams(SnScheduler *s) {
   }
 }
 
-// When the plan under way or waiting must be answered; INFINITY also when there is none. What a stream refines after
-// its plan was due is for idle time.
-static double plan_due(const SnScheduler *s, const SnSession *p) {
-  if (!p->active) return p->waiting ? p->waiting->due : INFINITY;
-  return sn_job_streams(p->active) && p->stream.made && s->now > p->active_due ? INFINITY : p->active_due;
-}
-
-// How urgent the next slice of a session's plan or evaluation is; INFINITY also when there is none. A state that was
-// replaced before it was begun leaves its place in the line to the newer one: else no turn would come where states are
-// replaced faster than there is time for all sessions.
-static double plan_urgency(const SnScheduler *s, const SnSession *p) {
-  const SnJob *job = p->active ? p->active : p->waiting;
-  if (!job) return INFINITY;
-  if (isfinite(plan_due(s, p))) return p->active ? p->active_due + p->served : fmin(job->due, p->turn_due);
-  double overdue = job->route.arrived + PATIENCE;
-  return s->now < overdue ? INFINITY : fmax(overdue, s->background);
-}
-
-static double evaluation_urgency(const SnScheduler *s, const SnSession *p) {
-  return p->evaluations ? fmax(p->evaluations->due, s->background) : INFINITY;
-}
-
-static bool has_deadline(const SnScheduler *s, const SnSession *p) {
-  return sn_serve_has_plan(p) && isfinite(plan_due(s, p));
-}
-
-// Background work is what has no deadline of its own: an evaluation, or a plan.
-static bool has_background(const SnScheduler *s, const SnSession *p) {
-  return p->evaluations || (sn_serve_has_plan(p) && !has_deadline(s, p));
-}
-
-static double background_urgency(const SnScheduler *s, const SnSession *p) {
-  return fmin(has_deadline(s, p) ? INFINITY : plan_urgency(s, p), evaluation_urgency(s, p));
-}
-
-// Opens the account of work that has come: who had nothing to do has no credit for it.
-static void update_account(const SnScheduler *s, SnSession *p) {
-  const bool before = p->has_background;
-  p->has_background = has_background(s, p);
-  if (p->has_background && !before) p->account = fmax(p->account, s->account);
-}
-
-// Whose turn it is, and for what.
-typedef struct Turn {
-  SnSession *session;  // NULL: there is nothing to do
-  bool background;
-} Turn;
-
-// The nearest deadline, unless background work is overdue. Of that it is the turn of the session that was served least.
-static Turn choose(const SnScheduler *s) {
-  SnSession *nearest = NULL, *least = NULL;
-  double deadline = INFINITY, overdue = INFINITY;
-  for (SnSession *p = s->sessions; p; p = p->next) {
-    update_account(s, p);
-    if (p->waiting) p->turn_due = fmin(p->turn_due, p->waiting->due);
-    if (has_deadline(s, p) && (!nearest || plan_urgency(s, p) < deadline)) {
-      nearest = p;
-      deadline = plan_urgency(s, p);
-    }
-    if (!p->has_background) continue;
-    overdue = fmin(overdue, background_urgency(s, p));
-    if (!least || p->account < least->account) least = p;
-  }
-  const bool background = least && (!nearest || overdue < deadline);
-  return (Turn){background ? least : nearest, background};
-}
-
 // A device takes plans of sessions on one model along in the launch that one of them waits for. So plans that have a
 // deadline are begun although their turn has not come, and those under way are shown to it. Rolling their states
 // forward is the host's work: it may take half of what is left to the plan whose turn it is, the rest of them come
 // later.
 static void submit_others(SnScheduler *s, const SnSession *turn) {
   if (!sn_backends_device_works(&s->backends)) return;
-  const double now = sn_clock_now(), until = now + 0.5 * (plan_due(s, turn) - now);
+  const double now = sn_clock_now(), until = now + 0.5 * (sn_turn_plan_due(s, turn) - now);
   for (SnSession *p = s->sessions; p && sn_clock_now() < until; p = p->next) {
     if (p == turn || !sn_serve_has_plan(p)) continue;
-    if (!p->active && (isinf(plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
+    if (!p->active && (isinf(sn_turn_plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
     sn_planner_submit(p->planner);
   }
 }
 
-static void plan_slice(SnScheduler *s, SnSession *p) {
+static void plan_slice(SnScheduler *s, SnSession *p, bool answers) {
   if (!p->active && !sn_serve_begin(s, p)) return;
+  if (answers) sn_planner_stop(p->planner);
   submit_others(s, p);
   const bool streams = sn_job_streams(p->active);
   double now = sn_clock_now();
@@ -237,6 +165,7 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
   double after = sn_clock_now();
   p->served += after - now;
   p->slices++;
+  p->refined = sn_planner_is_refined(p->planner);
   if (after >= until && !sn_backends_device_works(&s->backends)) sn_lateness_note(&s->slices, after - until);
   if (streams)
     sn_serve_stream_update(s, p, ready);
@@ -244,14 +173,14 @@ static void plan_slice(SnScheduler *s, SnSession *p) {
     sn_serve_finish(s, p);
 }
 
-static void work(SnScheduler *s, Turn turn) {
+static void work(SnScheduler *s, SnTurn turn) {
   SnSession *p = turn.session;
-  const bool plans = sn_serve_has_plan(p) && !has_deadline(s, p);
+  const bool plans = sn_serve_has_plan(p) && !sn_turn_has_deadline(s, p);
   if (turn.background) s->account = p->account;
-  if (turn.background && p->evaluations && (!plans || evaluation_urgency(s, p) < plan_urgency(s, p)))
+  if (turn.background && p->evaluations && (!plans || sn_turn_evaluation_urgency(s, p) < sn_turn_plan_urgency(s, p)))
     sn_serve_evaluation(s, p, s->now + s->config->slice);
   else
-    plan_slice(s, p);
+    plan_slice(s, p, turn.answers);
   const double after = sn_clock_now();
   sn_metrics_served(&p->metrics, after - s->now);
   sn_quota_spend(p->owner, after - s->now);
@@ -280,7 +209,7 @@ static void forgive_pause(SnScheduler *s, double seconds) {
 }
 
 static void serve(SnScheduler *s) {
-  Turn turn = {0};
+  SnTurn turn = {0};
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
     forgive_pause(s, now - atomic_load(&s->alive));
@@ -295,7 +224,7 @@ static void serve(SnScheduler *s) {
     free_leaving(s);
     update_streams(s);
     s->now = sn_clock_now();
-    turn = choose(s);
+    turn = sn_turn_choose(s);
     if (turn.session) work(s, turn);
     if (turn.session || !has_work(s)) atomic_fetch_add(&s->progress, 1);
   }

@@ -2,24 +2,8 @@
 #include <stdlib.h>
 
 #include "daemon/planning/serve_private.h"
+#include "daemon/planning/turn_private.h"
 #include "physics/base/clock.h"
-
-// Time kept back from a deadline: for the way there and back [s]; with what is measured at most this part of the time
-// allowed, for answers and for late slices each.
-#define WAY 0.0005
-#define KEPT_BACK 0.25
-
-static double allowed_part(const SnJob *job) { return KEPT_BACK * (job->due - job->route.arrived); }
-
-// When a plan has to be ready to be at its client in time.
-static double planner_deadline(const SnScheduler *s, const SnJob *job) {
-  return job->due - fmin(sn_lateness_expect(&s->answers) + WAY, allowed_part(job));
-}
-
-// So much earlier a slice has to end, which may come back late.
-static double planner_margin(const SnScheduler *s, const SnJob *job) {
-  return isinf(job->due) ? 0 : fmin(sn_lateness_expect(&s->slices), allowed_part(job));
-}
 
 // What plan requests and states of a stream have in common; arrays are the scratch's.
 static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const Sinew__V1__Controls *controls,
@@ -67,16 +51,15 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnJob *job = session->waiting;
   const bool streams = sn_job_streams(job);
   session->waiting = NULL;
-  session->turn_due = INFINITY;
   session->turn = sn_clock_now();
   SnScratch scratch = {0};
   SnApplied applied = {0};
   SnPlanRequest request;
   fill_request(&scratch, session, job, &applied, &request);
-  const double due = streams ? job->due : planner_deadline(s, job);
+  const double due = streams ? job->due : sn_turn_deadline(s, job);
   if (!streams) {
     request.deadline = due;
-    request.margin = planner_margin(s, job);
+    request.margin = sn_turn_margin(s, job);
   }
 
   SnError err = {0};
@@ -90,6 +73,7 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
     code = begin_planning(s, session, &request, &err);
   sn_scratch_free(&scratch);
   if (code != SN_OK) {
+    session->turn_due = INFINITY;
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(code), "%s", err.text);
     sn_job_free(job);
     return false;
@@ -97,8 +81,8 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   session->active = job;
   session->active_due = due;
   session->began = sn_clock_now();
-  session->served = 0;
-  session->slices = 0;
+  session->rest = sn_planner_rest(session->planner);
+  sn_turn_begin(session);
   if (streams) sn_serve_stream_begin(session);
   sn_record_begin(s, session);
   return true;
@@ -253,6 +237,7 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   } else {
     answer(s, session, job, &plan, ended);
   }
+  sn_turn_end(session, job);
   if (plan.iterations == 0 || plan.device_lost) session->audience.out_of_order = true;
   sn_job_free(job);
   sn_serve_snapshots(s, session);

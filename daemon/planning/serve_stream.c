@@ -174,11 +174,6 @@ void sn_serve_stream_offer(SnScheduler *s, SnSession *session, const SnJob *job,
   sn_metrics_iterations(&session->metrics, plan->iterations - session->stream.looked_at);
 }
 
-// Iterations after which a plan has tried something new, where it may have so many.
-static int least_iterations(const SnSession *session) {
-  return sn_stream_iterations(session) > 1 ? sn_planner_least_iterations(session->planner) : 1;
-}
-
 // Notes when iterations of the state in work end.
 static void note_iterations(SnSession *session) {
   SnStream *st = &session->stream;
@@ -200,8 +195,7 @@ static bool had_period(const SnSession *session, double now) {
 bool sn_serve_stream_over(const SnSession *session, double now) {
   const SnJob *next = session->waiting;
   if (!sn_job_streams(session->active) || !next) return false;
-  const bool refined =
-      sn_planner_iterations(session->planner) >= least_iterations(session) && !sn_planner_is_tracing(session->planner);
+  const bool refined = sn_planner_is_refined(session->planner) && !sn_planner_is_tracing(session->planner);
   if (sn_job_streams(next)) return refined && had_period(session, now);
   return refined || now >= next->route.arrived + 0.5 * (next->due - next->route.arrived);
 }

@@ -172,6 +172,10 @@ struct SnSession {
   double turn;                            // when its turn had come
   double began;                           // when work on it began
   int slices;                             // pieces that it has been made in
+  bool refined;                           // it has tried something new
+  bool hopeless;                          // plans before it have not, since the latest one that has
+  double line;                            // in the line of plans that have not: when its turn was due
+  double rest;                            // time that it wants when it is not refined any more [s]
   double served;                          // planning time that it has had [s]
   double account;                         // time that work without deadlines was served, and what idling cost [s]
   bool has_background;                    // it had such work when the thread last chose
