@@ -47,8 +47,9 @@ typedef struct LoadRequest {
   double latency;  // from due to its answer
   int client;
   LoadOutcome outcome;
-  uint64_t id;   // among its client's requests
-  int previous;  // request of the same client, -1: it has none before
+  int iterations;  // that its plan had
+  uint64_t id;     // among its client's requests
+  int previous;    // request of the same client, -1: it has none before
 } LoadRequest;
 
 // Holds a client, and of a controller its session.

@@ -16,6 +16,8 @@ typedef struct ReportLatency {
 typedef struct ReportStage {
   int count[LOAD_OUTCOMES];
   ReportLatency latency[LOAD_OUTCOMES], delay;  // of answers; of the load itself, from due to sent
+  ReportLatency refusal;                        // of errors; of replaced states, from when the newer one was due
+  double iterations;                            // of a refined plan
   int late;                                     // refined plans that were there after their deadline
   int least, most;                              // refined plans of a session
 } ReportStage;
@@ -38,12 +40,35 @@ static void report_count_sessions(const LoadStage *s, const LoadOptions *o, int 
   }
 }
 
+// Fills x with the times after which refusals were told, and `newer` with what it needs for that; returns how many
+// there are. A state is replaced by the next one of its client that is not refused.
+static int report_refusals(const LoadStage *s, double *newer, double *x) {
+  int n = 0;
+  for (int i = s->nrequest - 1; i >= 0; --i) {
+    const LoadRequest *r = &s->request[i];
+    if (r->outcome == LOAD_REFUSED) {
+      x[n++] = r->latency;
+      continue;
+    }
+    if (r->outcome == LOAD_REPLACED && newer[r->client] > 0) x[n++] = r->due + r->latency - newer[r->client];
+    newer[r->client] = r->due;
+  }
+  return n;
+}
+
+static double report_iterations(const LoadStage *s, int plans) {
+  double sum = 0;
+  for (int i = 0; i < s->nrequest; ++i) sum += s->request[i].outcome == LOAD_PLAN ? s->request[i].iterations : 0;
+  return plans > 0 ? sum / plans : NAN;
+}
+
 // Returns false when out of memory.
 static bool report_stage(const LoadStage *s, const LoadOptions *o, ReportStage *r) {
   *r = (ReportStage){0};
   double *x = malloc(sizeof *x * ((size_t)s->nrequest + 1));
+  double *newer = calloc((size_t)o->clients, sizeof *newer);
   int *plans = calloc((size_t)o->clients, sizeof *plans), n;
-  const bool good = x && plans;
+  const bool good = x && newer && plans;
   for (int k = 0; good && k < LOAD_OUTCOMES; ++k) {
     n = 0;
     for (int i = 0; i < s->nrequest; ++i)
@@ -56,9 +81,12 @@ static bool report_stage(const LoadStage *s, const LoadOptions *o, ReportStage *
   for (int i = 0; good && i < s->nrequest; ++i) x[n++] = s->request[i].sent - s->request[i].due;
   if (good) {
     r->delay = report_latency(x, n);
+    r->refusal = report_latency(x, report_refusals(s, newer, x));
+    r->iterations = report_iterations(s, r->count[LOAD_PLAN]);
     report_count_sessions(s, o, plans, r);
   }
   free(x);
+  free(newer);
   free(plans);
   return good;
 }
@@ -71,8 +99,8 @@ void load_print(const LoadStage *stages, int n, double rate, const LoadOptions *
     fprintf(out, "as many iterations as they have time for");
   fprintf(out, " within %g ms; %.0f plans a second can be made; seed %ld\n\n", 1e3 * o->deadline, rate, o->seed);
   fprintf(out, "%32s%27s\n", "requests a second", "latency of plans [ms]");
-  fprintf(out, "%6s%8s%9s%7s%9s%9s%6s%8s%7s%7s%8s%7s%7s%9s%8s\n", "load", "asked", "planned", "warm", "replaced",
-          "refused", "lost", "p50", "p90", "p99", "most", "late", "share", "watchers", "ours");
+  fprintf(out, "%6s%8s%9s%7s%9s%9s%6s%8s%7s%7s%8s%7s%7s%8s%9s%9s%8s\n", "load", "asked", "planned", "warm", "replaced",
+          "refused", "lost", "p50", "p90", "p99", "most", "late", "share", "iter.", "refusals", "watchers", "ours");
   for (int i = 0; i < n; ++i) {
     ReportStage r;
     if (!report_stage(&stages[i], o, &r)) {
@@ -81,15 +109,18 @@ void load_print(const LoadStage *stages, int n, double rate, const LoadOptions *
     }
     const double s = stages[i].seconds;
     const ReportLatency *p = &r.latency[LOAD_PLAN];
-    fprintf(out, "%6g%8.0f%9.1f%7.1f%9.1f%9.1f%6d%8.2f%7.2f%7.2f%8.2f%7d%7.2f%9.2f%8.2f\n", stages[i].load,
+    fprintf(out, "%6g%8.0f%9.1f%7.1f%9.1f%9.1f%6d%8.2f%7.2f%7.2f%8.2f%7d%7.2f%8.2f%9.2f%9.2f%8.2f\n", stages[i].load,
             stages[i].rate, r.count[LOAD_PLAN] / s, r.count[LOAD_WARM] / s, r.count[LOAD_REPLACED] / s,
             r.count[LOAD_REFUSED] / s, r.count[LOAD_LOST], 1e3 * p->p50, 1e3 * p->p90, 1e3 * p->p99, 1e3 * p->most,
-            r.late, (double)r.most / r.least, 1e3 * r.latency[LOAD_WATCHED].p99, 1e3 * r.delay.p99);
+            r.late, (double)r.most / r.least, r.iterations, 1e3 * r.refusal.p99, 1e3 * r.latency[LOAD_WATCHED].p99,
+            1e3 * r.delay.p99);
   }
   fprintf(out,
           "\nLatency counts from the moment that a request is due. late: plans after their deadline. share: most over "
           "least\n"
-          "plans of a session. watchers: p99 of their answers. ours: p99 of what this program sends late.\n");
+          "plans of a session. iter.: mean of iterations. refusals: p99 until they are told, of replaced states since "
+          "the newer\n"
+          "one was due. watchers: p99 of their answers. ours: p99 of what this program sends late.\n");
 }
 
 static void report_add_latency(cJSON *object, const char *name, const ReportLatency *r) {
@@ -123,10 +154,12 @@ void load_print_json(const LoadStage *stages, int n, double rate, const LoadOpti
     cJSON_AddNumberToObject(stage, "late", r.late);
     cJSON_AddNumberToObject(stage, "least", r.least);
     cJSON_AddNumberToObject(stage, "most", r.most);
+    cJSON_AddNumberToObject(stage, "refined_iterations", r.iterations);
     report_add_latency(stage, "latency", &r.latency[LOAD_PLAN]);
     report_add_latency(stage, "warm_latency", &r.latency[LOAD_WARM]);
     report_add_latency(stage, "replaced_latency", &r.latency[LOAD_REPLACED]);
     report_add_latency(stage, "refused_latency", &r.latency[LOAD_REFUSED]);
+    report_add_latency(stage, "refusal_latency", &r.refusal);
     report_add_latency(stage, "watched_latency", &r.latency[LOAD_WATCHED]);
     report_add_latency(stage, "delay", &r.delay);
   }

@@ -60,8 +60,10 @@ static bool run_receive(LoadClient *c, LoadStage *stage, SinewError *err) {
     int i = c->latest;
     while (i >= 0 && stage->request[i].id != reply->id) i = stage->request[i].previous;
     if (i >= 0) {
-      stage->request[i].latency = now - stage->request[i].due;
-      stage->request[i].outcome = run_outcome(reply);
+      LoadRequest *r = &stage->request[i];
+      r->latency = now - r->due;
+      r->outcome = run_outcome(reply);
+      if (r->outcome == LOAD_PLAN) r->iterations = (int)reply->plan->iterations;
     }
     sn_free_reply(reply);
   }

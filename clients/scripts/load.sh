@@ -44,14 +44,14 @@ import json, sys
 
 report = json.load(open(sys.argv[1]))
 print(f"{report['sessions']} sessions, {report['clients']} clients, {report['rate']:.0f} plans a second can be made", file=sys.stderr)
-print("| load | asked [1/s] | refined [1/s] | no time to refine [1/s] | p50 [ms] | p99 [ms] | late | most over least of a session | watchers p99 [ms] |", file=sys.stderr)
-print("| --- " * 9 + "|", file=sys.stderr)
+print("| load | asked [1/s] | refined [1/s] | iterations | no time to refine [1/s] | p50 [ms] | p99 [ms] | late | most over least of a session | refusals p99 [ms] | watchers p99 [ms] |", file=sys.stderr)
+print("| --- " * 11 + "|", file=sys.stderr)
 for s in report["stages"]:
     planned, warm, latency = s["planned"] / s["seconds"], s["warm"] / s["seconds"], s["latency"]
-    ms = [1e3 * x if x is not None else float("nan") for x in (latency["p50"], latency["p99"], s["watched_latency"]["p99"])]
+    ms = [1e3 * x if x is not None else float("nan") for x in (latency["p50"], latency["p99"], s["refusal_latency"]["p99"], s["watched_latency"]["p99"])]
     share = s["most"] / s["least"] if s["least"] else float("inf")
     late = s["late"] / max(1, s["planned"])
-    print(f"| {s['load']:g} | {s['rate']:.0f} | {planned:.0f} | {warm:.1f} | {ms[0]:.1f} | {ms[1]:.1f} | {late:.2%} | {share:.2f} | {ms[2]:.2f} |", file=sys.stderr)
+    print(f"| {s['load']:g} | {s['rate']:.0f} | {planned:.0f} | {s['refined_iterations'] or 0:.1f} | {warm:.1f} | {ms[0]:.1f} | {ms[1]:.1f} | {late:.2%} | {share:.2f} | {ms[2]:.2f} | {ms[3]:.2f} |", file=sys.stderr)
     print(s["load"], s["rate"], planned, warm, ms[0], ms[1], 1e3 * report["deadline"])
 PYTHON
 [ -z "$picture" ] || gnuplot -c "$SOURCE/clients/scripts/load.gp" "$work/data" "$picture"

@@ -47,6 +47,9 @@ for stage in report["stages"]:
     asked = stage["requests"] - stage["watched"]
     assert abs(asked - stage["rate"] * stage["seconds"]) <= report["sessions"], stage
     assert 0 < stage["watched"] <= 8 * (5 * stage["seconds"] + 1), stage
+    assert stage["replaced"] > 0 or stage["refusal_latency"]["p99"] is None, stage
+    assert not stage["replaced"] or 0 < stage["refusal_latency"]["p50"] <= stage["replaced_latency"]["p50"], stage
+    assert not stage["planned"] or stage["refined_iterations"] >= 1, stage
     assert not stage["planned"] or stage["delay"]["p50"] <= stage["latency"]["p50"] <= stage["latency"]["most"], stage
 if report["rate"] < 200:
     sys.exit(print(f"skipped: shares of sessions: {report['rate']:g} plans a second are too few to tell"))
