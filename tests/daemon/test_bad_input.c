@@ -206,6 +206,15 @@ static void test_bad_evaluation(void **state) {
   ctrl[2] = NAN;
   evaluate.n_ctrl = 6;
   sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "EvaluateRequest.ctrl[2]");
+  ctrl[2] = 0;
+  Sinew__V1__State s = *opened->open->initial;
+  evaluate.state = &s;
+  s.n_qpos = 1;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "state.qpos has 1 numbers");
+  s.n_qpos = 2;
+  evaluate.want_gradient = true;
+  evaluate.n_ctrl = 0;
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "a gradient needs ctrl");
 }
 
 static void expect_stream_error(const Sinew__V1__StreamRequest *in, Sinew__V1__Error__Code code, const char *word) {

@@ -201,6 +201,23 @@ static void test_ipc_needs_no_key(void **state) {
   sn_test_disconnect(&c);
 }
 
+// A key is told of its role, and of what is published for it.
+static void test_hello(void **state) {
+  (void)state;
+  Messages m;
+  fill_messages(&m, 0);
+  for (int who = 0; who < NKEYS; who++) {
+    SnTestClient c;
+    sn_test_connect_key(&c, &keyed, &key[who]);
+    Sinew__V1__Reply *r = sn_test_request(&c, SN_TEST_MESSAGE(hello, HELLO, &m.hello));
+    assert_string_equal(r->hello->role, role[who]);
+    assert_string_equal(r->hello->telemetry, keyed.telemetry);
+    assert_string_equal(r->hello->records, who == ADMIN ? keyed.records : "");
+    sn_test_done(r);
+    sn_test_disconnect(&c);
+  }
+}
+
 // Whether a client gets an answer. libzmq gives up on those who are not let in: they cannot even send.
 static bool asks_once(SnTestClient *c, double seconds) {
   unsigned char health[64];
@@ -392,6 +409,34 @@ static void test_list_read_again(void **state) {
   sn_test_disconnect(&stays);
 }
 
+static Sinew__V1__Reply *ask_of(SnTestClient *c, uint64_t session) {
+  Sinew__V1__GetConfigRequest in = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  in.session = session;
+  return sn_test_request(c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in));
+}
+
+// A key that may plan no more loses its sessions, and may go on to watch.
+static void test_lowered_key(void **state) {
+  (void)state;
+  char lowered[1000], whole[1000];
+  SnTestClient c;
+  write_list(whole, sizeof whole, -1);
+  write_list(lowered, sizeof lowered, OTHER);
+  const size_t n = strlen(lowered);
+  snprintf(lowered + n, sizeof lowered - n, "%s watch\n", key[OTHER].public);
+  sn_test_connect_key(&c, &keyed, &key[OTHER]);
+  const uint64_t id = sn_test_open(&c, "arm_reach", 1, NULL);
+  const int before = sn_test_count_logged(&keyed.daemon, "its key may have none any more");
+  sn_test_keyed_reload(&keyed, lowered, "the keys of");
+  for (double until = sn_clock_now() + 10; sn_clock_now() < until; usleep(10000))
+    if (sn_test_count_logged(&keyed.daemon, "its key may have none any more") > before) break;
+  assert_int_equal(sn_test_count_logged(&keyed.daemon, "its key may have none any more"), before + 1);
+  assert_true(sn_test_answers(&c, 10));
+  sn_test_keyed_reload(&keyed, whole, "the keys of");
+  sn_test_expect_error(ask_of(&c, id), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
+  sn_test_disconnect(&c);
+}
+
 // What a start with keys refuses, in words.
 static void test_bad_starts(void **state) {
   (void)state;
@@ -489,11 +534,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_roles),
       cmocka_unit_test(test_ipc_needs_no_key),
+      cmocka_unit_test(test_hello),
       cmocka_unit_test(test_strangers),
       cmocka_unit_test(test_storm_of_strangers),
       cmocka_unit_test(test_sessions_belong_to_keys),
       cmocka_unit_test(test_what_is_published),
       cmocka_unit_test(test_list_read_again),
+      cmocka_unit_test(test_lowered_key),
       cmocka_unit_test(test_bad_starts),
       cmocka_unit_test(test_loopback_without_keys),
   };

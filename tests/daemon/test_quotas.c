@@ -124,6 +124,19 @@ static void test_bytes(void **state) {
   assert_in_range(served, 9, (int)(allowed / 180) + 1);
 }
 
+// What else the planner works for is refused, too; the rest is not.
+static void expect_no_planning(SnTestClient *c, uint64_t id, Sinew__V1__State *initial) {
+  Sinew__V1__EvaluateRequest evaluate = SINEW__V1__EVALUATE_REQUEST__INIT;
+  Sinew__V1__StreamState fed = SINEW__V1__STREAM_STATE__INIT;
+  evaluate.session = fed.session = id;
+  evaluate.state = fed.state = initial;
+  sn_test_expect_error(sn_test_request(c, SN_TEST_MESSAGE(evaluate, EVALUATE, &evaluate)),
+                       SINEW__V1__ERROR__CODE__LIMIT, "0.1 s a second; try again in");
+  sn_test_expect_error(sn_test_request(c, SN_TEST_MESSAGE(stream_state, STREAM_STATE, &fed)),
+                       SINEW__V1__ERROR__CODE__LIMIT, "0.1 s a second; try again in");
+  sn_test_done(sn_test_statistics(c, id));
+}
+
 // A key that asks for plans all the time gets its part of the planner's time, one plan above that at most.
 static void test_planning(void **state) {
   (void)state;
@@ -140,6 +153,7 @@ static void test_planning(void **state) {
       refused++;
       assert_int_equal(r->error->code, SINEW__V1__ERROR__CODE__LIMIT);
       assert_non_null(strstr(r->error->text, "0.1 s a second; try again in"));
+      if (refused == 1) expect_no_planning(&c, id, opened->open->initial);
       usleep(5000);
     }
     sn_test_done(r);

@@ -219,6 +219,56 @@ static void test_refused_opening_frees_the_name(void **state) {
   assert_true(open_named("again") != 0);
 }
 
+// Sets the lease and the latency of a session.
+static void set_times(uint64_t session, double lease, double latency) {
+  Sinew__V1__SessionSettings times = SINEW__V1__SESSION_SETTINGS__INIT;
+  Sinew__V1__SetConfigRequest in = SINEW__V1__SET_CONFIG_REQUEST__INIT;
+  times.has_lease_case = SINEW__V1__SESSION_SETTINGS__HAS_LEASE_LEASE;
+  times.lease = lease;
+  times.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
+  times.latency = latency;
+  in.session = session;
+  in.settings = &times;
+  sn_test_done(sn_test_expect_kept(&c, SN_TEST_MESSAGE(set_config, SET_CONFIG, &in), BODY(SET_CONFIG)));
+}
+
+// The session's own times are kept. Nobody is its client after a restart: unless somebody asks, it ends as one that was
+// left behind, whatever its lease; and one connection's share of sessions does not count.
+static void test_left_alone(void **state) {
+  (void)state;
+  static const char *const args[] = {"--orphan-seconds=0.5", "--client-sessions=1", NULL};
+  const uint64_t a = open_named("asked for"), b = open_named("left");
+  set_times(a, 300, 0.01);
+  set_times(b, 300, 0);
+  sn_test_kept_restart(&d, SIGTERM, args);
+  Sinew__V1__GetConfigRequest in = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  in.session = a;
+  Sinew__V1__Reply *r =
+      sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG));
+  assert_true(r->get_config->session->lease == 300 && r->get_config->session->latency == 0.01);
+  sn_test_done(r);
+  for (double until = sn_clock_now() + 15; sn_clock_now() < until; usleep(100000)) {
+    sn_test_done(sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG)));
+    if (sn_test_daemon_logged(&d, "event=lease-expired ")) break;
+  }
+  assert_int_equal(sn_test_count_logged(&d, "event=restored "), 2);
+  assert_int_equal(sn_test_count_logged(&d, "event=lease-expired "), 1);
+  expect_gone(b);
+}
+
+// A name whose opening finds no place is free for the next try.
+static void test_full(void **state) {
+  (void)state;
+  static const char *const args[] = {"--sessions=1", NULL};
+  sn_test_kept_restart(&d, SIGTERM, args);
+  const uint64_t a = open_named("first");
+  for (int i = 0; i < 2; i++) assert_int_equal(code_of_open("arm_reach", "second"), SINEW__V1__ERROR__CODE__LIMIT);
+  Sinew__V1__CloseRequest in = SINEW__V1__CLOSE_REQUEST__INIT;
+  in.session = a;
+  sn_test_done(sn_test_expect_kept(&c, SN_TEST_MESSAGE(close, CLOSE, &in), BODY(CLOSE)));
+  assert_true(open_named("second") != a);
+}
+
 // ---- bad files ----
 
 static void write_bytes(const char *path, const void *bytes, size_t size, mode_t mode) {
@@ -283,6 +333,26 @@ static void test_bad_files(void **state) {
   }
   assert_int_equal(sn_test_count_logged(&d, "event=keep-refused "), 2 * WAYS);
   free(bytes);
+}
+
+// A file of another session's name is not that session: its id would be taken, or its name would be there twice.
+static void test_copied_file(void **state) {
+  (void)state;
+  static unsigned char bytes[1 << 16];
+  char from[256], to[256];
+  size_t size;
+  uint64_t version;
+  const uint64_t a = open_named("copied"), b = a == 987654321 ? 987654320 : 987654321;
+  sn_test_kept_tune(&c, a, 8);
+  file_of(from, a, "session");
+  file_of(to, b, "session");
+  read_bytes(from, bytes, &size, sizeof bytes);
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  write_bytes(to, bytes, size, 0600);
+  sn_test_kept_start(&d, NULL, NULL);
+  assert_true(sn_test_kept_weight(&c, a, &version) == 8);
+  expect_gone(b);
+  assert_true(sn_test_daemon_logged(&d, "it is of session"));
 }
 
 // What the last daemon had begun to write is removed; what is not ours by its name is left alone.
@@ -427,6 +497,9 @@ int main(void) {
       cmocka_unit_test(test_other_files),     cmocka_unit_test(test_one_daemon_a_folder),
       cmocka_unit_test(test_without_a_folder)};
   const struct CMUnitTest changed[] = {cmocka_unit_test_setup_teardown(test_bad_files, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_copied_file, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_left_alone, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_full, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_other_model, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_no_room, setup, teardown)};

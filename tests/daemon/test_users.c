@@ -86,9 +86,12 @@ static void test_bad_lists(void **state) {
   (void)state;
   static const char *const bad[] = {"--users=root", "--users=1,", "--users=,1",
                                     "--users=1 2",  "--users=-1", "--users=4294967295"};
-  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+  enum { SHORT = sizeof bad / sizeof *bad, MOST = 64 };
+  char many[32 + 5 * MOST] = "--users=1000";
+  for (int i = 0; i < MOST; i++) sprintf(many + strlen(many), ",%d", 1001 + i);
+  for (size_t i = 0; i <= SHORT; i++) {
     SnTestDaemon d = {0};
-    sn_test_daemon_spawn(&d, (const char *const[]){bad[i], NULL});
+    sn_test_daemon_spawn(&d, (const char *const[]){i < SHORT ? bad[i] : many, NULL});
     assert_int_equal(sn_test_daemon_wait(&d), 1);
     assert_true(sn_test_daemon_logged(&d, "numbers of users with commas between"));
     sn_test_daemon_remove(&d);

@@ -48,13 +48,14 @@ void sn_test_keyed_prepare(SnTestKeyed *k) {
 }
 
 void sn_test_keyed_start(SnTestKeyed *k) {
-  char text[5][192];
-  const char *const args[] = {text[0], text[1], text[2], text[3], text[4], NULL};
+  char text[6][192];
+  const char *const args[] = {text[0], text[1], text[2], text[3], text[4], *k->state ? text[5] : NULL, NULL};
   snprintf(text[0], sizeof text[0], "--curve-key=%s", k->key_file);
   snprintf(text[1], sizeof text[1], "--allow=%s", k->allow);
   snprintf(text[2], sizeof text[2], "--tcp=%s", k->tcp);
   snprintf(text[3], sizeof text[3], "--telemetry=%s", k->telemetry);
   snprintf(text[4], sizeof text[4], "--records=%s", k->records);
+  snprintf(text[5], sizeof text[5], "--state=%s", k->state);
   sn_test_daemon_start(&k->daemon, args);
 }
 

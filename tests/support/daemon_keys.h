@@ -17,6 +17,7 @@ typedef struct SnTestKeyed {
   SnTestKey server;
   char tcp[64], telemetry[64], records[64];  // loopback addresses, which need keys
   char key_file[128], allow[128];
+  char state[128];  // folder that sessions are kept in; "": none
 } SnTestKeyed;
 
 // Writes a file into the daemon's folder with a mode.

@@ -142,10 +142,62 @@ static void test_rights_of_the_list(void **state) {
     assert_non_null(strstr(err.text, "can be written by other users"));
     sn_access_free(&a);
   }
+  if (geteuid() == 0) {  // only root can give a file away
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(chown(path, 54321, 54321), 0);
+    assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_STATE);
+    assert_non_null(strstr(err.text, "owner 54321"));
+    sn_access_free(&a);
+    assert_int_equal(chown(path, 0, 0), 0);
+  }
   assert_int_equal(sn_access_init(&a, "/tmp", &err), SN_ERR_IO);
   sn_access_free(&a);
   assert_int_equal(sn_access_init(&a, "/nonexistent/allow", &err), SN_ERR_IO);
   assert_non_null(strstr(err.text, "/nonexistent/allow"));
+  sn_access_free(&a);
+}
+
+// Writes a list of so many keys.
+static void write_many(int n) {
+  FILE *f = fopen(path, "w");
+  assert_non_null(f);
+  for (int i = 0; i < n; i++) fprintf(f, "%040d plan\n", i);
+  assert_int_equal(fclose(f), 0);
+}
+
+static void test_most_keys(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  write_many(SN_PEERS);
+  if (sn_access_init(&a, path, &err) != SN_OK) fail_msg("%s", err.text);
+  assert_int_equal(a.count, SN_PEERS);
+  sn_access_free(&a);
+  write_many(SN_PEERS + 1);
+  assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
+  assert_non_null(strstr(err.text, ":4097: there are too many keys; 4096 are allowed"));
+  sn_access_free(&a);
+}
+
+// Whoever may do less is told of, wherever his line stands.
+static void test_lowered(void **state) {
+  (void)state;
+  static const char *const lists[][2] = {{KEY_1 " watch\n" KEY_2 " tune\n" KEY_3 " plan\n", "+"},
+                                         {KEY_1 " watch\n" KEY_2 " plan\n" KEY_3 " plan\n", "-"},
+                                         {KEY_1 " admin\n" KEY_2 " plan\n" KEY_3 " tune\n", "+"},
+                                         {KEY_2 " plan\n" KEY_3 " tune\n", "-"},
+                                         {KEY_2 " plan\n" KEY_3 " tune\n", "+"},
+                                         {KEY_2 " plan\n" KEY_3 " plan\n", "-"}};
+  SnAccess a;
+  SnError err = {0};
+  bool lowered;
+  write_list(lists[0][0]);
+  assert_int_equal(sn_access_init(&a, path, &err), SN_OK);
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    write_list(lists[i][0]);
+    assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+    if (lowered != (*lists[i][1] == '-')) fail_msg("list %zu", i);
+  }
   sn_access_free(&a);
 }
 
@@ -239,6 +291,8 @@ int main(void) {
       cmocka_unit_test(test_mistakes),
       cmocka_unit_test(test_two_mistakes),
       cmocka_unit_test(test_rights_of_the_list),
+      cmocka_unit_test(test_most_keys),
+      cmocka_unit_test(test_lowered),
       cmocka_unit_test(test_reload),
       cmocka_unit_test(test_requests_a_second),
       cmocka_unit_test(test_bytes_a_second),

@@ -1,105 +1,121 @@
-// Which connection a request came by: file descriptors are used again, and the news of an end may come later than the
-// next one's first request.
-#include <fcntl.h>
+// Who is connected, by file descriptor: a connection is not taken for an earlier one under its descriptor, the one that
+// has been silent for longest gives way, and those that wait for a name are ended once it is free.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#include "daemon/wire/wire.h"
-#include "tests/support/raw_peer.h"
+#include "daemon/wire/connections_private.h"
 
-enum { HIGH = 200 };  // peers' own files are there and above, so that sinewd's are the lowest that are free
+enum { PAIRS = 4 };
 
-static const int none[SN_WIRE_FILES] = {-1, -1, -1};
+static const int requests, telemetry;  // two listeners
 
-static int connect_high(const char *endpoint) {
-  const int low = sn_raw_connect(endpoint, "DEALER", NULL, 0);
-  assert_true(low >= 0);
-  const int high = fcntl(low, F_DUPFD_CLOEXEC, HIGH);
-  close(low);
-  assert_true(high >= HIGH);
-  return high;
-}
+// Ours and the client's end of connections.
+static int ours[PAIRS], theirs[PAIRS];
 
-static void send_request(int fd) {
-  unsigned char bytes[64];
-  assert_true(sn_raw_frame(fd, 0, bytes, sn_raw_health(1, bytes, sizeof bytes)));
-}
-
-// Reads the next request; `look`: takes note of connections first, as the event loop does.
-static SnLink link_of_next(SnWire *wire, bool look) {
-  SnWireRequest request;
-  bool ready[SN_WIRE_FILES];
-  for (int i = 0; i < 1000; i++) {
-    if (look) assert_true(sn_wire_wait(wire, none, ready, 10));
-    assert_int_equal(sn_wire_read(wire), 0);
-    if (sn_wire_next(wire, &request)) {
-      const SnLink link = request.route.link;
-      sn_wire_done(&request);
-      return link;
-    }
-    usleep(10000);
-  }
-  fail_msg("no request came");
-  return (SnLink){0};
-}
-
-static void test_a_file_used_again(void **state) {
+static int setup(void **state) {
   (void)state;
-  char folder[] = "/tmp/sinew-test-XXXXXX", endpoint[64];
-  SnConfig config;
-  SnLog log = {.fd = -1};
-  SnAccess access;
-  SnRecords records;
-  SnError err = {0};
-  bool ready[SN_WIRE_FILES];
-  assert_non_null(mkdtemp(folder));
-  sn_config_default(&config);
-  snprintf(endpoint, sizeof endpoint, "ipc://%s/s", folder);
-  strcpy(config.endpoint, endpoint);
-  strcpy(config.telemetry, "");
-  strcpy(config.records, "");
-  assert_int_equal(sn_access_init(&access, "", &err), SN_OK);
-  assert_true(sn_records_init(&records, NULL));
-  SnWire *wire = sn_wire_open(&config, &log, &access, &records, &err);
-  assert_non_null(wire);
-
-  const int first = connect_high(endpoint);
-  send_request(first);
-  const SnLink before = link_of_next(wire, true);
-  assert_true(sn_wire_connected(wire, before));
-  // The first one ends, the second one gets its file and asks; nobody has looked at what became of connections.
-  close(first);
-  usleep(300000);
-  const int second = connect_high(endpoint);
-  send_request(second);
-  const SnLink after = link_of_next(wire, false);
-  assert_int_equal(after.fd, before.fd);
-  assert_true(after.number > before.number);
-  assert_true(sn_wire_wait(wire, none, ready, 10));
-  assert_true(sn_wire_connected(wire, after));
-  assert_false(sn_wire_connected(wire, before));
-  // It has been heard, so it is not ended with those that say nothing.
-  for (int i = 0; i < 30; i++) {
-    assert_int_equal(sn_wire_maintain(wire, &err), SN_OK);
-    assert_true(sn_wire_wait(wire, none, ready, 20));
+  for (int i = 0; i < PAIRS; i++) {
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0) return -1;
+    ours[i] = pair[0];
+    theirs[i] = pair[1];
   }
-  assert_true(sn_wire_connected(wire, after));
-  close(second);
-  sn_wire_close(wire, 0);
-  sn_records_free(&records);
-  sn_access_free(&access);
-  assert_int_equal(rmdir(folder), 0);
+  return 0;
+}
+
+static int teardown(void **state) {
+  (void)state;
+  for (int i = 0; i < PAIRS; i++) {
+    close(ours[i]);
+    close(theirs[i]);
+  }
+  return 0;
+}
+
+// Whether the client sees the end of the stream.
+static bool ended(int i) {
+  char byte;
+  return recv(theirs[i], &byte, 1, 0) == 0;
+}
+
+static void test_numbers(void **state) {
+  (void)state;
+  SnConnections c = {0};
+  assert_false(sn_connections_knows(&c, ours[0]));
+  assert_int_equal(sn_connections_number(&c, ours[0]), 0);
+  sn_connections_open(&c, &requests, ours[0], 1, false);
+  const uint64_t first = sn_connections_number(&c, ours[0]);
+  assert_true(first > 0 && sn_connections_knows(&c, ours[0]));
+  sn_connections_open(&c, &requests, ours[1], 1, false);
+  assert_true(sn_connections_number(&c, ours[1]) != first);
+  sn_connections_close(&c, ours[0], 2);
+  assert_false(sn_connections_knows(&c, ours[0]));
+  assert_int_equal(sn_connections_number(&c, ours[0]), 0);
+  sn_connections_open(&c, &requests, ours[0], 3, false);
+  assert_true(sn_connections_number(&c, ours[0]) > first);
+  assert_false(sn_connections_knows(&c, -1));
+  assert_false(sn_connections_knows(&c, 1 << 20));
+  sn_connections_forget(&c, &requests);
+  assert_false(sn_connections_knows(&c, ours[0]) || sn_connections_knows(&c, ours[1]));
+  sn_connections_free(&c);
+}
+
+// Of those that have been silent since before an instant the one that was heard least recently goes, once.
+static void test_idlest(void **state) {
+  (void)state;
+  SnConnections c = {0};
+  for (int i = 0; i < 3; i++) sn_connections_open(&c, &requests, ours[i], 1 + i, false);
+  sn_connections_open(&c, &telemetry, ours[3], 0, true);
+  assert_false(sn_connections_cut_idlest(&c, &requests, 0.5));
+  assert_true(sn_connections_spoke(&c, ours[0], false, 10));
+  assert_true(sn_connections_cut_idlest(&c, &requests, 5));
+  assert_true(ended(1));
+  assert_false(ended(0) || ended(2) || ended(3));
+  assert_false(sn_connections_spoke(&c, ours[1], false, 6));  // what it still says is dropped
+  assert_false(sn_connections_cut(&c, ours[1]));
+  assert_false(sn_connections_cut_idlest(&c, &requests, 2.9));
+  assert_true(sn_connections_cut_idlest(&c, &requests, 5));
+  assert_true(ended(2));
+  assert_false(sn_connections_cut_idlest(&c, &requests, 5));
+  assert_true(sn_connections_cut_idlest(&c, &telemetry, 5));
+  assert_true(ended(3));
+  sn_connections_free(&c);
+}
+
+// Whoever has said nothing since a name became free may have waited for it; those that were heard have not.
+static void test_unheard(void **state) {
+  (void)state;
+  SnConnections c = {0};
+  sn_connections_open(&c, &requests, ours[0], 1, false);
+  sn_connections_open(&c, &requests, ours[1], 1, false);
+  sn_connections_open(&c, &requests, ours[2], 1, false);
+  sn_connections_open(&c, &telemetry, ours[3], 1, true);
+  assert_int_equal(sn_connections_cut_unheard(&c, 2), 0);  // no name has become free
+  assert_true(sn_connections_spoke(&c, ours[0], true, 2));
+  assert_true(sn_connections_spoke(&c, ours[1], false, 2));
+  sn_connections_close(&c, ours[0], 3);
+  assert_int_equal(sn_connections_cut_unheard(&c, 3.05), 0);  // the socket may still learn of it
+  assert_int_equal(sn_connections_cut_unheard(&c, 3.2), 1);
+  assert_true(ended(2));
+  assert_false(ended(1) || ended(3));
+  assert_int_equal(sn_connections_cut_unheard(&c, 3.3), 0);
+  sn_connections_close(&c, ours[2], 3.4);
+  sn_connections_open(&c, &requests, ours[2], 3.55, false);  // when it connected the name was free
+  assert_int_equal(sn_connections_cut_unheard(&c, 4), 0);
+  sn_connections_free(&c);
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_file_used_again)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_idlest, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_unheard, setup, teardown),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

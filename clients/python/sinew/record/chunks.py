@@ -8,12 +8,20 @@ import struct
 from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
-from sinew.errors import FormatError
+from sinew.errors import FileError, FormatError
 
-__all__ = ["CUT", "contents_at", "pieces"]
+__all__ = ["CUT", "contents_at", "opened", "pieces"]
 
 CUT = object()
 """What is found where a file that was cut off ends."""
+
+
+def opened(path: str) -> BinaryIO:
+    """Open a file to be read; raises `FileError` where it cannot be."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}") from None
 
 
 class _Within:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, BinaryIO
+from typing import Any
 
 import sinew
 from sinew._extras import require
@@ -14,10 +14,10 @@ from sinew.client import schema
 from sinew.client.plan import Plan
 from sinew.client.quantities import ModelDescription
 from sinew.client.records import parse
-from sinew.errors import FileError, FormatError
+from sinew.errors import FormatError
 from sinew.files import share
 from sinew.record import layout
-from sinew.record.chunks import CUT, contents_at, pieces
+from sinew.record.chunks import CUT, contents_at, opened, pieces
 
 __all__ = ["Entry", "Recording", "plan_of"]
 
@@ -93,7 +93,7 @@ class Recording:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         require("record")
         self.path = os.fspath(path)
-        with self._open() as file:
+        with opened(self.path) as file:
             self.size = os.fstat(file.fileno()).st_size
         self.read = 0
         self.cut = False
@@ -116,7 +116,7 @@ class Recording:
 
         self.read = 0
         wanted: set[int] = set()
-        with self._open() as file:
+        with opened(self.path) as file:
             for at, piece in pieces(file, self.path):
                 if isinstance(piece, Message):
                     if piece.channel_id in wanted:
@@ -136,15 +136,9 @@ class Recording:
         """Return all records of a chunk, after a pass that came so far; `at` is `Entry.at` of one of them."""
         from mcap.records import Message
 
-        with self._open() as file:
+        with opened(self.path) as file:
             found = contents_at(file, at, self.path)
         return [self._entry(x, at) for x in found if isinstance(x, Message) and x.channel_id in self._channels]
-
-    def _open(self) -> BinaryIO:
-        try:
-            return open(self.path, "rb")
-        except OSError as error:
-            raise FileError(f"{self.path} cannot be read: {error.strerror}") from None
 
     def _entry(self, message: Any, at: int) -> Entry:
         return Entry(*self._channels[message.channel_id], message.log_time * 1e-9, message.data, at)
@@ -153,7 +147,7 @@ class Recording:
         """Look at the begin of the file: who wrote it, by which schema."""
         from mcap.records import Header, Metadata, Schema
 
-        with self._open() as file:
+        with opened(self.path) as file:
             for _, piece in pieces(file, self.path):
                 if isinstance(piece, Header) and piece.profile != layout.PROFILE:
                     profile = f"its profile is {piece.profile!r}" if piece.profile else "it has no profile"
