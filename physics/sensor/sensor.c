@@ -448,6 +448,7 @@ SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
       for (int k = 0; k < m->actuator_outnum[id]; ++k) a->trn_length_bar[m->actuator_outadr[id] + k] += bar[k];
       break;
     case SN_SENS_ACTUATORVEL:
+      if (m->opt.disableflags & SN_DSBL_ACTUATION) break;  // these velocities are 0
       for (int k = 0; k < m->actuator_outnum[id]; ++k)
         a->trn_rate_bar[SN_NMOTION * (m->actuator_outadr[id] + k) + SN_VEL] += bar[k];
       break;

@@ -43,6 +43,8 @@ static void against_mujoco(void **state) {
   sn_dynamics_for_models(5, 2.0, check_bias);
   sn_dynamics_for_inline("<option gravity='1 2 3'/>", 2, 2.0, check_bias);
   sn_dynamics_for_inline("<option><flag gravity='disable'/></option>", 2, 2.0, check_bias);
+  sn_dynamics_for_inline("<option><flag actuation='disable'/></option>", 2, 2.0, check_bias);
+  sn_dynamics_for_inline("<option actuatorgroupdisable='0'/>", 2, 2.0, check_bias);
   print_message("largest relative error %.2g\n", worst);
 }
 

@@ -99,19 +99,44 @@ static void compare(SnOracle *o, bool own) {
   }
 }
 
-// The scene with all sensors; free it.
-static char *all_sensors(void) {
+// The switches of actuators: all at work, actuation off, their group off.
+static const char *const kSwitches[] = {"", "<option><flag actuation='disable'/></option>",
+                                        "<option actuatorgroupdisable='0'/>"};
+
+// The scene with all sensors and one of the switches; free it.
+static char *all_sensors(const char *option) {
   const size_t capacity = 60000;
   char *xml = malloc(capacity);
-  size_t n = (size_t)snprintf(xml, capacity, "<mujoco><option magnetic='.1 -.5 .3'/>%s<sensor>%s", kBodies, kScalars);
+  size_t n = (size_t)snprintf(xml, capacity, "<mujoco><option magnetic='.1 -.5 .3'/>%s%s<sensor>%s", option, kBodies,
+                              kScalars);
   n += frame_sensors(xml + n, capacity - n);
   snprintf(xml + n, capacity - n, "</sensor></mujoco>");
   return xml;
 }
 
+// Sensors of actuators where those are switched off: their velocities are measured only where actuation is on.
+static void switched_off(void **state) {
+  (void)state;
+  for (int c = 0; c < 3; ++c) {
+    char xml[8000];
+    double speed = 0;
+    SnOracle o;
+    snprintf(xml, sizeof xml, "<mujoco>%s%s<sensor>%s</sensor></mujoco>", kSwitches[c], kBodies, kScalars);
+    sn_oracle_load_string(&o, xml);
+    for (int k = 0; k < 20; ++k) {
+      sn_oracle_randomize(&o, 1);
+      compare(&o, false);
+      compare(&o, true);
+      for (int i = 0; i < o.m->nout; ++i) speed = sn_larger(speed, fabs((double)o.w.actuator_velocity[i]));
+    }
+    assert_true((speed == 0) == (c == 1));
+    sn_oracle_free(&o);
+  }
+}
+
 static void every_sensor(void **state) {
   (void)state;
-  char *xml = all_sensors();
+  char *xml = all_sensors("");
   SnOracle o;
   sn_oracle_load_string(&o, xml);
   print_message("%d sensors\n", o.m->nsensor);
@@ -252,9 +277,9 @@ static void values_vjp(void *context, const double *ybar, double *xbar) {
   sn_grad_world_result(g, xbar);
 }
 
-static void gradients(void **state) {
-  (void)state;
-  char *xml = all_sensors();
+// Derivatives of all sensors of the scene with one of the switches, and of their numbers.
+static void check_gradients(const char *option) {
+  char *xml = all_sensors(option);
   static Gradient x;
   SnOracle o;
   sn_oracle_load_string(&o, xml);
@@ -285,9 +310,20 @@ static void gradients(void **state) {
   free(xml);
 }
 
+static void gradients(void **state) {
+  (void)state;
+  check_gradients("");
+}
+
+static void gradients_switched_off(void **state) {
+  (void)state;
+  for (int c = 1; c < 3; ++c) check_gradients(kSwitches[c]);
+}
+
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_sensor), cmocka_unit_test(unsupported),
-                                     cmocka_unit_test(stages), cmocka_unit_test(gradients)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(every_sensor), cmocka_unit_test(switched_off),
+                                     cmocka_unit_test(unsupported),  cmocka_unit_test(stages),
+                                     cmocka_unit_test(gradients),    cmocka_unit_test(gradients_switched_off)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
