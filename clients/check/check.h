@@ -97,7 +97,8 @@ bool check_gradient_undecided(const CheckGradientReport *r);
 void check_start_moving(CheckBodies *b, uint64_t seed);
 
 // Compares a motion of `steps` steps, rounded up to a multiple of four, and fills the report. The motion is halved as
-// long as MuJoCo's own steps are uncertain by more than 1e-3. Fails where a run of ours does not come to its end.
+// long as MuJoCo's own steps are uncertain by more than 1e-3. Fails where a run of ours does not come to its end, and
+// with SINEW_ERR_UNSUPPORTED where chosen steps do not support the model.
 // Allocates while it runs.
 SinewStatus check_integration(CheckBodies *b, int steps, uint64_t seed, CheckIntegrationReport *r, SinewError *err);
 // Returns true when the motion at the last tolerance is right to 1e-6 and four times the reference's uncertainty, and

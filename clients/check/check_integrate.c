@@ -43,10 +43,10 @@ static SinewStatus open_motion(MotionCheck *c, const CheckBodies *b, int steps, 
   if (!c->mj || !(c->d = mj_makeData(c->mj))) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
   c->seconds = steps * m->opt.timestep;
   for (int k = 0; k < OUTPUTS; ++k) c->time[k] = (k + 1) * c->seconds / OUTPUTS;
-  c->mj->opt.integrator = mjINT_RK4;
   c->mj->opt.timestep = m->opt.timestep / FINEST;
   c->mj->opt.disableflags |= mjDSBL_REFSAFE;  // the least time constant of a contact would follow the step
   if (!(c->model = sn_mirror_model(c->mj, err))) return err->status;
+  c->mj->opt.integrator = mjINT_RK4;
   c->start = check_numbers(state);
   c->ctrl = check_numbers((size_t)m->nu);
   c->coarse = check_numbers(OUTPUTS * state);

@@ -236,7 +236,7 @@ static void print_mujoco(const CheckReport *r) {
 void check_print(const CheckReport *r, bool brief) {
   char next[500];
   print_verdict(r);
-  if (r->unsupported) printf("%s", r->unsupported);
+  if (r->unsupported) printf("%s%s", r->unsupported, r->steps.compare.steps ? "\n" : "");
   if (r->err.text[0]) printf("%s\n", r->err.text);
   print_mujoco(r);
   if (r->steps.ties > 0) printf("%d ties, first: %s\n", r->steps.ties, r->steps.tie);

@@ -4,6 +4,7 @@
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -64,13 +65,17 @@ static int parse(int key, char *arg, struct argp_state *state) {
   }
 }
 
-// What the settings ask for beside the steps, of two bodies.
+// What the settings ask for beside the steps, of two bodies. Where chosen steps do not support the model, that is
+// listed.
 static SinewStatus compare_bodies(CheckBodies *bodies, const Settings *s, CheckReport *r, SinewError *why) {
   SinewStatus status = SINEW_OK;
   if (s->gradient) status = check_gradient(bodies, s->steps.steps, s->steps.seed, &r->gradient, why);
   if (s->integrate && status == SINEW_OK)
     status = check_integration(bodies, s->steps.steps, s->steps.seed, &r->integration, why);
-  return status;
+  if (status != SINEW_ERR_UNSUPPORTED) return status;
+  r->with_integration = false;
+  if (!(r->unsupported = strdup(why->text))) return api_fail(why, SINEW_ERR_MEMORY, "out of memory");
+  return SINEW_OK;
 }
 
 // The same of bodies all of whose trees are awake: MuJoCo has no differences of others.
@@ -109,6 +114,7 @@ static CheckVerdict verdict_of(const CheckReport *r) {
   if (!sn_compare_agrees(&r->steps.compare) || (gradient && !check_gradient_undecided(&r->gradient)) ||
       (integration && !check_integration_undecided(&r->integration)))
     return CHECK_DIFFERS;
+  if (r->unsupported) return CHECK_UNSUPPORTED;
   return check_steps_undecided(&r->steps) || gradient || integration ? CHECK_UNDECIDED : CHECK_AGREES;
 }
 
@@ -247,7 +253,7 @@ int main(int argc, char **argv) {
       "1e-8, beside MuJoCo's RK4 with steps 32 times as fine; refsafe is off in both. Agrees with the last motion "
       "within "
       "1e-6 and four times what MuJoCo's steps of twice that size are off, and with slopes within 1e-3; the motion is "
-      "halved where these are off by more than 1e-3.\n\n"
+      "halved where these are off by more than 1e-3. What chosen steps do not support is listed.\n\n"
       "Under flag sleep both engines fall asleep and wake; derivatives and motions are compared with all trees "
       "awake.\n\n"
       "A MODEL is MJCF, URDF (.urdf), a compiled model (.mjb), or a folder, all of whose files are checked. Exit "

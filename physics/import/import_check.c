@@ -207,6 +207,19 @@ static void check_sleep(Refusals *r) {
   }
 }
 
+// What needs the past of a step, under options that do not keep it.
+static void check_past(Refusals *r) {
+  const mjModel *mj = r->mj;
+  const char *yield = sn_option_lacks_yield(mj->opt.integrator);
+  const char *buffer = sn_option_lacks_buffer(mj->opt.integrator, mj->opt.disableflags);
+  for (int j = 0; yield && j < mj->njnt; ++j)
+    if (mj->jnt_plasticadr[j] >= 0) refuse(r, mjOBJ_JOINT, j, yield);
+  for (int t = 0; yield && t < mj->ntendon; ++t)
+    if (mj->tendon_plasticadr[t] >= 0) refuse(r, mjOBJ_TENDON, t, yield);
+  for (int i = 0; buffer && i < mj->nsensor; ++i)
+    if (mj->sensor_history[2 * i] != 0) refuse(r, mjOBJ_SENSOR, i, buffer);
+}
+
 static void check_others(Refusals *r) {
   const mjModel *mj = r->mj;
   for (int i = 0; i < mj->nflex; ++i) refuse(r, mjOBJ_FLEX, i, "a deformable body (flex)");
@@ -232,6 +245,7 @@ char *sn_import_unsupported(const mjModel *mj, int *count) {
   check_actuators(&r);
   check_others(&r);
   check_sleep(&r);
+  check_past(&r);
   check_required(&r);
   free(touchable);
   if (fclose(r.out) != 0) {

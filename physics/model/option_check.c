@@ -81,3 +81,13 @@ bool sn_option_lacks_convex(int disableflags, int type1, int type2) {
   const SnCollider c = sn_collider(type1 < type2 ? type1 : type2, type1 < type2 ? type2 : type1);
   return c == SN_COLLIDER_CONVEX || c == SN_COLLIDER_HFIELD;
 }
+
+// What MuJoCo makes of buffers of sensors where it does not keep their values of the start of a step is no measurement.
+const char *sn_option_lacks_buffer(int integrator, int disableflags) {
+  if (integrator == SN_INT_RK4) return "a history buffer (nsample) with integrator RK4";
+  return disableflags & SN_DSBL_SENSOR ? "a history buffer (nsample) with flag sensor='disable'" : NULL;
+}
+
+const char *sn_option_lacks_yield(int integrator) {
+  return integrator == SN_INT_RK4 ? "springyield (a spring that yields) with integrator RK4" : NULL;
+}

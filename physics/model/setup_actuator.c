@@ -225,26 +225,33 @@ static SnCode setup_muscles(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
-// Buffers of controls and sensors. What MuJoCo makes of sensors with a buffer where it does not keep their values of
-// the start of a step is no measurement: these are refused. So are springs that yield under RK4.
-static SnCode setup_buffers(SnModel *m, SnError *err) {
-  const bool rk4 = m->opt.integrator == SN_INT_RK4, off = (m->opt.disableflags & SN_DSBL_SENSOR) != 0;
-  if (rk4 && m->nplastic > 0)
-    return sn_fail(err, SN_ERR_UNSUPPORTED, "springyield (a spring that yields) with integrator RK4 is not supported");
+// Refuses what an element has, and names the element as the importer does.
+static SnCode refuse_past(SnError *err, const SnModel *m, const char *kind, SnNameKind names, int i, const char *what) {
+  const char *name = sn_model_name(m, names, i);
+  if (name[0]) return sn_fail(err, SN_ERR_UNSUPPORTED, "%s '%s': %s is not supported", kind, name, what);
+  return sn_fail(err, SN_ERR_UNSUPPORTED, "%s %d: %s is not supported", kind, i, what);
+}
+
+// Buffers of controls and sensors, and springs that yield, under options that a model file or a user has set.
+static SnCode setup_past(SnModel *m, SnError *err) {
+  const char *yield = sn_option_lacks_yield(m->opt.integrator);
+  const char *buffer = sn_option_lacks_buffer(m->opt.integrator, m->opt.disableflags);
+  for (int j = 0; yield && j < m->njnt; ++j)
+    if (m->jnt_plasticadr[j] >= 0) return refuse_past(err, m, "joint", SN_NAME_JNT, j, yield);
+  for (int t = 0; yield && t < m->ntendon; ++t)
+    if (m->tendon_plasticadr[t] >= 0) return refuse_past(err, m, "tendon", SN_NAME_TENDON, t, yield);
   m->ndelay = m->nsensorbuffer = 0;
   for (int i = 0; i < m->nactuator; ++i) m->ndelay += m->actuator_delay[i] > 0;
   for (int i = 0; i < m->nsensor; ++i) {
     if (m->sensor_history[2 * i] == 0) continue;
     ++m->nsensorbuffer;
-    if (rk4 || off)
-      return sn_fail(err, SN_ERR_UNSUPPORTED, "sensor '%s': a history buffer (nsample) %s is not supported",
-                     sn_model_name(m, SN_NAME_SENSOR, i), rk4 ? "with integrator RK4" : "with flag sensor='disable'");
+    if (buffer) return refuse_past(err, m, "sensor", SN_NAME_SENSOR, i, buffer);
   }
   return SN_OK;
 }
 
 SnCode sn_setup_actuator(SnModel *m, SnError *err) {
-  SnCode code = setup_buffers(m, err);
+  SnCode code = setup_past(m, err);
   if (code == SN_OK) code = setup_rows(m, err);
   if (code == SN_OK) code = setup_columns(m, err);
   if (code == SN_OK) code = setup_tendon_actuators(m, err);

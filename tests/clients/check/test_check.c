@@ -580,6 +580,25 @@ static void report_of_motions(void) {
   cJSON_Delete(root);
 }
 
+// Steps agree, chosen steps are refused: that is listed, as what a model has under options that refuse it.
+static void reports_of_the_past(void) {
+  cJSON *root = report_of("check_past.xml --steps 8", 0, "agrees");
+  cJSON_Delete(root);
+  root = report_of("check_past.xml --integrate --steps 8", 2, "unsupported");
+  const cJSON *list = cJSON_GetObjectItem(root, "unsupported");
+  assert_int_equal(cJSON_GetArraySize(list), 1);
+  assert_non_null(strstr(cJSON_GetArrayItem(list, 0)->valuestring, "history buffer (nsample)"));
+  assert_null(cJSON_GetObjectItem(root, "integration"));
+  assert_int_equal(cJSON_GetObjectItem(root, "steps")->valueint, 8);
+  cJSON_Delete(root);
+  root = report_of("check_past_rk4.xml", 2, "unsupported");
+  list = cJSON_GetObjectItem(root, "unsupported");
+  assert_int_equal(cJSON_GetArraySize(list), 2);
+  assert_string_equal(cJSON_GetArrayItem(list, 1)->valuestring,
+                      "sensor 0: a history buffer (nsample) with integrator RK4 is not supported");
+  cJSON_Delete(root);
+}
+
 static void reports_of_failures(void) {
   static char out[200000];
   cJSON *root = report_of("check_refused.xml", 2, "unsupported");
@@ -716,15 +735,24 @@ static void the_report_is_as_documented(void **state) {
              "<mujoco><worldbody><body><joint type='slide' axis='1 0 0' stiffness='-1e6'/><geom size='.1' mass='1'/>"
              "</body></worldbody></mujoco>");
   write_file("check_refused.xml", "<mujoco><option density='-1' viscosity='-1'/></mujoco>");
+#define YIELDING                                                                                                  \
+  "<worldbody><body><joint name='j' springyield='.1' stiffness='1'/><geom size='.1'/></body></worldbody><sensor>" \
+  "<jointpos joint='j' delay='.01' nsample='5'/></sensor></mujoco>"
+  write_file("check_past.xml", "<mujoco>" YIELDING);
+  write_file("check_past_rk4.xml", "<mujoco><option integrator='RK4'/>" YIELDING);
+#undef YIELDING
   report_of_fields();
   report_of_a_difference();
   report_of_gradients();
   report_of_motions();
   reports_of_failures();
+  reports_of_the_past();
   unlink("check_small.xml");
   unlink("check_arm.xml");
   unlink("check_wild.xml");
   unlink("check_refused.xml");
+  unlink("check_past.xml");
+  unlink("check_past_rk4.xml");
   unlink("check_flat.xml");
   leave_folder(folder);
 }

@@ -312,6 +312,42 @@ static void bad_options_are_refused_by_name(void **state) {
   sinew_model_free(model);
 }
 
+// What needs the past of a step, under options that do not keep it: refused by name or number, as the importer does.
+static void options_that_keep_no_past_are_refused(void **state) {
+  (void)state;
+#define BODY(joint, yield) "<body><joint type='slide' " joint yield "/><geom size='.1'/></body>"
+#define TENDON(name, yield) "<fixed " name yield "><joint joint='j' coef='1'/></fixed>"
+  static const struct {
+    const char *xml;
+    bool rk4;
+    const char *words;
+  } cases[] = {
+      {BODY("", "") BODY("name='j' ", "springyield='.1' stiffness='1'") "</worldbody>", true,
+       "joint 'j': springyield (a spring that yields) with integrator RK4 is not supported"},
+      {BODY("name='j'", "") "</worldbody><tendon>" TENDON("", "")
+           TENDON("", "springyield='.1' stiffness='1'") "</tendon>",
+       true, "tendon 1: springyield (a spring that yields) with integrator RK4 is not supported"},
+      {BODY("name='j'", "") "</worldbody><sensor><clock/><clock nsample='2'/></sensor>", true,
+       "sensor 1: a history buffer (nsample) with integrator RK4 is not supported"},
+      {BODY("name='j'", "") "</worldbody><sensor><clock name='c' nsample='2'/></sensor>", false,
+       "sensor 'c': a history buffer (nsample) with flag sensor='disable' is not supported"},
+  };
+#undef TENDON
+#undef BODY
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char text[1000];
+    snprintf(text, sizeof text, "<mujoco><worldbody>%s</mujoco>", cases[i].xml);
+    SinewModel *model = make_model(text);
+    SinewOptions o = options_of(model);
+    if (cases[i].rk4)
+      o.integrator = mjINT_RK4;
+    else
+      o.disableflags |= mjDSBL_SENSOR;
+    refused(model, &o, SINEW_ERR_UNSUPPORTED, cases[i].words);
+    sinew_model_free(model);
+  }
+}
+
 // Without nativeccd MuJoCo collides by another library, which the engine lacks: refused where a pair needs it, with
 // contacts on, as the importer does.
 static void another_convex_collision_is_refused(void **state) {
@@ -333,9 +369,10 @@ static void another_convex_collision_is_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(every_option_acts_as_in_mujoco),  cmocka_unit_test(every_disable_flag_acts_as_in_mujoco),
-      cmocka_unit_test(older_callers_leave_the_fluid),   cmocka_unit_test(contacts_get_what_is_given),
-      cmocka_unit_test(bad_options_are_refused_by_name), cmocka_unit_test(another_convex_collision_is_refused),
+      cmocka_unit_test(every_option_acts_as_in_mujoco),        cmocka_unit_test(every_disable_flag_acts_as_in_mujoco),
+      cmocka_unit_test(older_callers_leave_the_fluid),         cmocka_unit_test(contacts_get_what_is_given),
+      cmocka_unit_test(bad_options_are_refused_by_name),       cmocka_unit_test(another_convex_collision_is_refused),
+      cmocka_unit_test(options_that_keep_no_past_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,6 +98,26 @@ static void what_sleepers_cannot_have_is_refused(void **state) {
   check_refused(cases, sizeof cases / sizeof *cases);
 }
 
+static void what_needs_the_past_is_refused(void **state) {
+  (void)state;
+#define YIELDING "<worldbody><body name='b'><joint stiffness='1' springyield='.1'/><geom size='.1'/></body></worldbody>"
+#define MEASURED "<worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><sensor><clock/>"
+  static const Refused cases[] = {
+      {"<option integrator='RK4'/>" YIELDING,
+       "joint 0 (of body 'b'): springyield (a spring that yields) with integrator RK4 is not supported", 1},
+      {"<option integrator='RK4'/><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
+       "<tendon><fixed name='t' stiffness='1' springyield='.1'><joint joint='j' coef='1'/></fixed></tendon>",
+       "tendon 't': springyield (a spring that yields) with integrator RK4 is not supported", 1},
+      {"<option integrator='RK4'/>" MEASURED "<jointpos joint='j' nsample='2'/><clock name='c' nsample='3'/></sensor>",
+       "sensor 1: a history buffer (nsample) with integrator RK4 is not supported", 2},
+      {"<option><flag sensor='disable'/></option>" MEASURED "<clock name='c' nsample='3'/></sensor>",
+       "sensor 'c': a history buffer (nsample) with flag sensor='disable' is not supported", 1},
+  };
+#undef MEASURED
+#undef YIELDING
+  check_refused(cases, sizeof cases / sizeof *cases);
+}
+
 static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
@@ -274,6 +294,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_refusal_names_element_and_feature),
       cmocka_unit_test(what_sleepers_cannot_have_is_refused),
+      cmocka_unit_test(what_needs_the_past_is_refused),
       cmocka_unit_test(everything_is_named_not_only_the_first),
       cmocka_unit_test(a_long_list_says_how_much_is_left),
       cmocka_unit_test(what_only_shows_is_accepted),
