@@ -642,6 +642,25 @@ static void ties_are_named(void **state) {
   leave_folder(folder);
 }
 
+// A grain and a ball that touch lightly, on a heavy block: MuJoCo ends the iterations of each island by itself.
+static void islands_are_solved_to_rounding(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file("grain.xml",
+             "<mujoco><option integrator='implicit' cone='elliptic'><flag sleep='enable'/></option><worldbody><geom "
+             "type='plane' size='5 5 1'/><body pos='0 0 .35'><freejoint/><geom type='box' size='1 1 .3'/></body>"
+             "<body pos='.035 .491 .69' euler='5.2 5 9'><freejoint/><geom type='box' size='.02 .024 .014'/></body>"
+             "<body pos='.053 .483 .75' euler='9.9 5 9'><freejoint/><geom size='.05'/></body></worldbody></mujoco>");
+  cJSON *root = report_of("grain.xml --steps 40 --strict", 0, "agrees");
+  const cJSON *fields = cJSON_GetObjectItem(root, "fields");
+  assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(fields, "efc_force"), "rel")->valuedouble < 1e-8);
+  assert_true(cJSON_GetObjectItem(cJSON_GetObjectItem(fields, "next_qvel"), "tolerance")->valuedouble == 1e-9);
+  cJSON_Delete(root);
+  unlink("grain.xml");
+  leave_folder(folder);
+}
+
 // Too many ties, or one field that differs beside them.
 static void ties_have_limits(void **state) {
   (void)state;
@@ -815,6 +834,7 @@ int main(void) {
       cmocka_unit_test(a_run_that_diverges_is_reported),
       cmocka_unit_test(motions_have_limits),
       cmocka_unit_test(ties_are_named),
+      cmocka_unit_test(islands_are_solved_to_rounding),
       cmocka_unit_test(ties_have_limits),
       cmocka_unit_test(elements_have_names),
       cmocka_unit_test(files_and_folders),
