@@ -93,7 +93,7 @@ bool check_gradient_agrees(const CheckGradientReport *r);
 // Returns true when what was compared is right, but more than that was left out.
 bool check_gradient_undecided(const CheckGradientReport *r);
 
-// Puts MuJoCo where a step is smooth: moving, muscles active, joints inside of their ranges.
+// Puts MuJoCo where a step is smooth: moving, muscles active, joints and late controls inside of their ranges.
 void check_start_moving(CheckBodies *b, uint64_t seed);
 
 // Compares a motion of `steps` steps, rounded up to a multiple of four, and fills the report. The motion is halved as

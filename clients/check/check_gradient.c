@@ -189,10 +189,25 @@ static bool diverged(const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
+// Moves late controls of actuator i inside of their ranges, by a tenth of them at least: MuJoCo starts with samples of
+// 0, which is a bound of many, and a clamp has a derivative on each side.
+static void leave_bounds(const mjModel *m, mjData *d, int i) {
+  const int n = m->actuator_history[2 * i], dim = m->actuator_ctrlnum[i];
+  double *sample = d->history + m->actuator_historyadr[i] + 2 + n;  // behind its mark, cursor and times
+  for (int k = 0; k < n * dim; ++k) {
+    const int u = m->actuator_ctrladr[i] + k % dim;
+    const bool limited = m->actuator_ctrllimited[u], muscle = m->actuator_dyntype[i] == mjDYN_MUSCLE;
+    const double low = limited ? m->actuator_ctrlrange[2 * u] : 0,
+                 high = limited ? m->actuator_ctrlrange[2 * u + 1] : 1;
+    const double inside = 0.1 * (high - low);
+    if (limited || muscle) sample[k] = fmin(fmax(sample[k], low + inside), high - inside);
+  }
+}
+
 // Starts a drive where a step is smooth. Many models rest where it is not, and without controls they would stay there:
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
-// without activation. So all has some velocity, muscles are active, and joints near an end of their range start inside,
-// by up to a third of it.
+// without activation, late controls at a bound. So all has some velocity, muscles are active, and joints and samples of
+// controls near an end of their range start inside, by up to a third of it.
 void check_start_moving(CheckBodies *b, uint64_t seed) {
   const mjModel *mj = b->mj;
   sn_mujoco_start(b->mj, b->d);
@@ -209,6 +224,8 @@ void check_start_moving(CheckBodies *b, uint64_t seed) {
   for (int i = 0; i < mj->nu; ++i)
     if (mj->actuator_dyntype[i] == mjDYN_MUSCLE)
       b->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_mujoco_uniform(&b->rng);
+  for (int i = 0; i < mj->nactuator; ++i)
+    if (mj->actuator_history[2 * i] > 0) leave_bounds(mj, b->d, i);
 }
 
 // Starts somewhere else: after some steps of another drive, at the first such place where the differences agree. It is

@@ -642,6 +642,26 @@ static void ties_are_named(void **state) {
   leave_folder(folder);
 }
 
+// Controls that are late start at 0, a bound of their range, where differences on both sides are no derivative.
+static void late_controls_start_inside(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file(
+      "late.xml",
+      "<mujoco><worldbody><body><joint name='j' axis='0 1 0' damping='.1'/><geom type='capsule' fromto='0 0 0 .3 "
+      "0 0' size='.02'/></body></worldbody><actuator><motor joint='j' delay='.02' nsample='12' interp='linear' "
+      "ctrlrange='0 1'/><pid joint='j' kp='2' kv='.1' input='pos vel' delay='.02' nsample='12' posrange='-1 0' "
+      "velrange='0 1'/></actuator></mujoco>");
+  cJSON *root = report_of("late.xml --gradient --steps 32", 0, "agrees");
+  const cJSON *rollout = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "gradient"), "rollout");
+  assert_int_equal(cJSON_GetObjectItem(rollout, "compared")->valueint, 8);
+  assert_true(cJSON_GetObjectItem(rollout, "max")->valuedouble < 1e-6);
+  cJSON_Delete(root);
+  unlink("late.xml");
+  leave_folder(folder);
+}
+
 // A grain and a ball that touch lightly, on a heavy block: MuJoCo ends the iterations of each island by itself.
 static void islands_are_solved_to_rounding(void **state) {
   (void)state;
@@ -834,6 +854,7 @@ int main(void) {
       cmocka_unit_test(a_run_that_diverges_is_reported),
       cmocka_unit_test(motions_have_limits),
       cmocka_unit_test(ties_are_named),
+      cmocka_unit_test(late_controls_start_inside),
       cmocka_unit_test(islands_are_solved_to_rounding),
       cmocka_unit_test(ties_have_limits),
       cmocka_unit_test(elements_have_names),
