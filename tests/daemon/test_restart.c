@@ -243,8 +243,7 @@ static void test_left_alone(void **state) {
   sn_test_kept_restart(&d, SIGTERM, args);
   Sinew__V1__GetConfigRequest in = SINEW__V1__GET_CONFIG_REQUEST__INIT;
   in.session = a;
-  Sinew__V1__Reply *r =
-      sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG));
+  Sinew__V1__Reply *r = sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG));
   assert_true(r->get_config->session->lease == 300 && r->get_config->session->latency == 0.01);
   sn_test_done(r);
   for (double until = sn_clock_now() + 15; sn_clock_now() < until; usleep(100000)) {

@@ -39,7 +39,8 @@ static void write_key(const char *text, mode_t mode) {
 
 static void expect(bool secret, const char *word) {
   char key[SN_KEY_TEXT], why[1024] = "";
-  const bool ok = secret ? sn_key_read_secret(path, key, why, sizeof why) : sn_key_read_public(path, key, why, sizeof why);
+  const bool ok =
+      secret ? sn_key_read_secret(path, key, why, sizeof why) : sn_key_read_public(path, key, why, sizeof why);
   if (!word) {
     if (!ok) fail_msg("%s", why);
     assert_string_equal(key, KEY);
@@ -51,8 +52,15 @@ static void expect(bool secret, const char *word) {
 static void test_valid(void **state) {
   (void)state;
   assert_true(sn_key_is_valid(KEY));
-  static const char *const bad[] = {"", "rq:rM", KEY "a", KEY "~", KEY " ", KEY "\n", "~q:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7",
-                                    "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf", "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf,"};
+  static const char *const bad[] = {"",
+                                    "rq:rM",
+                                    KEY "a",
+                                    KEY "~",
+                                    KEY " ",
+                                    KEY "\n",
+                                    "~q:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7",
+                                    "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf",
+                                    "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf,"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (sn_key_is_valid(bad[i])) fail_msg("'%s' passes", bad[i]);
 }

@@ -81,7 +81,7 @@ static void test_names(void **state) {
   assert_string_equal(sn_kept_file_name(123456789, SN_KEPT_WARM, name), "123456789.warm");
   assert_true(sn_kept_file_parse(name, &id, &part) && id == 123456789 && part == SN_KEPT_WARM);
   assert_true(sn_kept_file_parse("7.session", &id, &part) && id == 7 && part == SN_KEPT_SETTINGS);
-  static const char *const others[] = {"0.session", "007.session", "7.sessions",  "7.session.new", "session",
+  static const char *const others[] = {"0.session", "007.session", "7.sessions", "7.session.new", "session",
                                        "-7.warm",   "7",           " 7.session", "+7.session",    "lock"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (sn_kept_file_parse(others[i], &id, &part)) fail_msg("%s is taken for a file of ours", others[i]);
