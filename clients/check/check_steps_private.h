@@ -5,6 +5,9 @@
 // come in another order or with another frame. Such a step counts as a tie, with the pair and the difference of the
 // frames. All that stands behind the contacts is then compared given MuJoCo's. A step of RK4 may be a tie in a
 // later stage. Then its next state alone differs, and a pair of geoms is within CHECK_ROUNDING of where it touches.
+// An implicit step may be one where the force of an orientation servo is at the limit of its norm to CHECK_ROUNDING.
+// MuJoCo compares that norm with the limit to choose a slope. Given MuJoCo's forces the next state is then the same.
+// All of such a step has been compared, so that any number of them may be.
 #ifndef SINEW_CLIENTS_CHECK_CHECK_STEPS_PRIVATE_H_
 #define SINEW_CLIENTS_CHECK_CHECK_STEPS_PRIVATE_H_
 
@@ -28,6 +31,7 @@ typedef struct CheckStepsReport {
   int noisy_steps;                         // steps that agree only because MuJoCo's own values are no more certain
   int restarts;                            // times MuJoCo diverged and was put back
   int ties;                                // steps
+  int servo_ties;                          // ties that a servo at its limit decides
   char tie[500];                           // text on the first tie; empty: none
   char element[SN_CMP_COUNT][CHECK_NAME];  // names of the elements with the largest errors; empty: it has none
 } CheckStepsReport;
@@ -43,6 +47,7 @@ typedef struct CheckRun {
   SnCompare noise;  // MuJoCo against itself at that step
   int allowed;      // fields of that step that agree only because of it
   bool tie;         // says that this step is one
+  bool servo;       // says that it is one of a servo at its limit
 } CheckRun;
 
 // Takes over mj. Makes models and worlds of ours, and MuJoCo's second data. Close it whatever it returns.
@@ -51,9 +56,10 @@ SnCode check_open(CheckRun *k, mjModel *mj, SnError *err);
 void check_close(CheckRun *k);
 // Runs MuJoCo and compares every step; r->compare has been begun by sn_compare_init.
 void check_steps(CheckRun *k, const CheckStepsSettings *s, CheckStepsReport *r);
-// Returns true when no field differed. At most a quarter of the steps may be ties: else check_steps_undecided.
+// Returns true when no field differed. At most a quarter of the steps may be ties of contacts: else
+// check_steps_undecided.
 bool check_steps_agree(const CheckStepsReport *r);
-// Returns true when nothing differed, but too many steps are ties.
+// Returns true when nothing differed, but too many steps are ties of contacts.
 bool check_steps_undecided(const CheckStepsReport *r);
 
 // check_names.c: writes the name of entry `element` of a field into name (CHECK_NAME); empty where it has none.

@@ -321,8 +321,9 @@ int sn_option_unsupported(int integrator, int disableflags, int enableflags, con
 // Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types
 // needs it. Pairs with closed forms do without.
 bool sn_option_lacks_convex(int disableflags, int type1, int type2);
-// Say what the engine lacks of a sensor with a history buffer, or of a spring that yields: "a history buffer (nsample)
-// with integrator RK4". Integrators and disable flags have MuJoCo's numbers. Return NULL where it lacks nothing.
+// Say what the engine lacks of a sensor with a history buffer, and of a spring that yields. Integrator and flags are as
+// MuJoCo numbers them. Return "a history buffer (nsample) with integrator RK4" or the like, NULL where it lacks
+// nothing.
 const char *sn_option_lacks_buffer(int integrator, int disableflags);
 const char *sn_option_lacks_yield(int integrator);
 
