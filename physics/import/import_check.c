@@ -220,6 +220,18 @@ static void check_past(Refusals *r) {
     if (mj->sensor_history[2 * i] != 0) refuse(r, mjOBJ_SENSOR, i, buffer);
 }
 
+// Contacts that pull in a gap, under flag override.
+static void check_pull(Refusals *r) {
+  const mjModel *mj = r->mj;
+  const char *pull = sn_option_lacks_pull(mj->opt.enableflags);
+  bool gap = false;
+  for (int g = 0; g < mj->ngeom; ++g) gap = gap || mj->geom_gap[g] != 0;
+  for (int g = 0; pull && gap && g < mj->ngeom; ++g)
+    if (mj->geom_adhesion[g] != 0) refuse(r, mjOBJ_GEOM, g, pull);
+  for (int k = 0; pull && k < mj->npair; ++k)
+    if (mj->pair_adhesion[k] != 0 && mj->pair_gap[k] != 0) refuse(r, mjOBJ_PAIR, k, pull);
+}
+
 static void check_others(Refusals *r) {
   const mjModel *mj = r->mj;
   for (int i = 0; i < mj->nflex; ++i) refuse(r, mjOBJ_FLEX, i, "a deformable body (flex)");
@@ -246,6 +258,7 @@ char *sn_import_unsupported(const mjModel *mj, int *count) {
   check_others(&r);
   check_sleep(&r);
   check_past(&r);
+  check_pull(&r);
   check_required(&r);
   free(touchable);
   if (fclose(r.out) != 0) {

@@ -326,6 +326,8 @@ bool sn_option_lacks_convex(int disableflags, int type1, int type2);
 // nothing.
 const char *sn_option_lacks_buffer(int integrator, int disableflags);
 const char *sn_option_lacks_yield(int integrator);
+// Says what the engine lacks of contacts that pull in a gap under these enable flags; NULL: nothing.
+const char *sn_option_lacks_pull(int enableflags);
 
 // Returns whether trees that sleep, of which each has the number of the next one (ntree; awake: below 0), form cycles.
 bool sn_sleep_cycles_close(const int *tree_asleep, int ntree);

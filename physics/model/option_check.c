@@ -88,6 +88,12 @@ const char *sn_option_lacks_buffer(int integrator, int disableflags) {
   return disableflags & SN_DSBL_SENSOR ? "a history buffer (nsample) with flag sensor='disable'" : NULL;
 }
 
+// Under flag override MuJoCo's bounding volumes, of geoms, bodies and trees of geoms, leave out the gap, so that they
+// decide which pairs in it are looked at, and pull.
+const char *sn_option_lacks_pull(int enableflags) {
+  return enableflags & SN_ENBL_OVERRIDE ? "adhesion in a model with gaps, with flag override='enable'," : NULL;
+}
+
 const char *sn_option_lacks_yield(int integrator) {
   return integrator == SN_INT_RK4 ? "springyield (a spring that yields) with integrator RK4" : NULL;
 }

@@ -474,7 +474,23 @@ static SnCode begin_unlisted(SnModel *m, PairList *list, int *first, SnError *er
   return m->rule_param ? SN_OK : sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
 }
 
+// Refuses contacts that pull in a gap under options that do not say which do.
+static SnCode check_pull(const SnModel *m, SnError *err) {
+  const char *pull = sn_option_lacks_pull(m->opt.enableflags);
+  bool gap = false;
+  for (int g = 0; g < m->ngeom; ++g) gap = gap || m->geom_gap[g] != 0;
+  for (int g = 0; pull && gap && g < m->ngeom; ++g)
+    if (m->geom_adhesion[g] != 0)
+      return sn_fail(err, SN_ERR_UNSUPPORTED, "geom %d '%s': %s is not supported", g, sn_model_name(m, SN_NAME_GEOM, g),
+                     pull);
+  for (int k = 0; pull && k < m->npair; ++k)
+    if (m->pair_adhesion[k] != 0 && m->pair_gap[k] != 0)
+      return sn_fail(err, SN_ERR_UNSUPPORTED, "pair %d: %s is not supported", k, pull);
+  return SN_OK;
+}
+
 SnCode sn_setup_collision(SnModel *m, SnError *err) {
+  if (check_pull(m, err) != SN_OK) return SN_ERR_UNSUPPORTED;
   PairList list = {0};
   PairParam *set = NULL;
   int first[CLASS_MAX];

@@ -165,9 +165,37 @@ static void parameters(void **state) {
   }
 }
 
+// Under flag override MuJoCo's bounding volumes say which pairs pull in a gap, and the engine does not follow them: the
+// option is refused by the geom, without gaps it is not.
+static void override_is_refused(void **state) {
+  (void)state;
+  static const char *const gap[] = {"gap='.02'", ""};
+  for (int k = 0; k < 2; ++k) {
+    char xml[1000];
+    SnOracle o;
+    SnError err = {0};
+    sn_real none[SN_NIMP];
+    for (int e = 0; e < SN_NIMP; ++e) none[e] = (sn_real)NAN;
+    snprintf(xml, sizeof xml,
+             "<mujoco><worldbody><geom type='plane' size='3 3 1' %s/><body pos='0 0 .11'><freejoint/><geom name='b' "
+             "size='.1' adhesion='3'/></body></worldbody></mujoco>",
+             gap[k]);
+    sn_oracle_load_string(&o, xml);
+    SnOption opt = o.m->opt;
+    opt.enableflags |= SN_ENBL_OVERRIDE;
+    SnModel *copy = sn_model_with_options(o.m, &opt, none, none, &err);
+    assert_true((copy == NULL) == (k == 0));
+    if (k == 0) assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+    if (k == 0) assert_non_null(strstr(err.text, "geom 1 'b': adhesion in a model with gaps, with flag override"));
+    sn_model_free(copy);
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(against_mujoco), cmocka_unit_test(a_magnet_holds),
-                                     cmocka_unit_test(by_state), cmocka_unit_test(parameters)};
+                                     cmocka_unit_test(by_state), cmocka_unit_test(parameters),
+                                     cmocka_unit_test(override_is_refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

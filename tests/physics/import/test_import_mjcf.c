@@ -118,6 +118,19 @@ static void what_needs_the_past_is_refused(void **state) {
   check_refused(cases, sizeof cases / sizeof *cases);
 }
 
+static void pulls_in_gaps_are_refused_under_override(void **state) {
+  (void)state;
+  static const Refused cases[] = {
+      {"<option><flag override='enable'/></option><worldbody><geom size='1' gap='.1'/><body><freejoint/><geom "
+       "name='glue' size='.1' adhesion='2'/></body></worldbody>",
+       "geom 'glue': adhesion in a model with gaps, with flag override='enable', is not supported", 1},
+      {"<option><flag override='enable'/></option><worldbody><geom name='a' size='1'/><body><freejoint/><geom name='b' "
+       "size='.1'/></body></worldbody><contact><pair geom1='a' geom2='b' adhesion='2' gap='.1'/></contact>",
+       "pair 0: adhesion in a model with gaps, with flag override='enable', is not supported", 1},
+  };
+  check_refused(cases, sizeof cases / sizeof *cases);
+}
+
 static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
@@ -295,6 +308,7 @@ int main(void) {
       cmocka_unit_test(each_refusal_names_element_and_feature),
       cmocka_unit_test(what_sleepers_cannot_have_is_refused),
       cmocka_unit_test(what_needs_the_past_is_refused),
+      cmocka_unit_test(pulls_in_gaps_are_refused_under_override),
       cmocka_unit_test(everything_is_named_not_only_the_first),
       cmocka_unit_test(a_long_list_says_how_much_is_left),
       cmocka_unit_test(what_only_shows_is_accepted),
