@@ -47,7 +47,7 @@ typedef struct LoadRequest {
   double latency;  // from due to its answer
   int client;
   LoadOutcome outcome;
-  int iterations;  // iterations of its plan
+  int iterations;  // number of iterations of its plan
   uint64_t id;     // among its client's requests
   int previous;    // request of the same client, -1: it has none before
 } LoadRequest;

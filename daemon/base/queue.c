@@ -37,6 +37,7 @@ bool sn_queue_push(SnQueue *queue, void *item) {
 }
 
 void *sn_queue_pop(SnQueue *queue, double until) {
+  if (until <= 0 && atomic_load(&queue->count) == 0) return NULL;
   void *item = NULL;
   struct timespec limit = sn_clock_timespec(until);
   pthread_mutex_lock(&queue->mutex);

@@ -3,15 +3,17 @@
 #define SINEW_DAEMON_BASE_QUEUE_H_
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 typedef struct SnQueue {
   pthread_mutex_t mutex;
   pthread_cond_t filled;
   void **ring;  // (capacity)
-  int capacity, head, count;
-  bool closed;  // takers get NULL at once when the queue is empty
-  bool woken;   // a waiting taker shall look around although nothing was put
+  int capacity, head;
+  atomic_int count;  // changes under the mutex
+  bool closed;       // takers get NULL at once when the queue is empty
+  bool woken;        // a waiting taker shall look around although nothing was put
 } SnQueue;
 
 bool sn_queue_init(SnQueue *queue, int capacity);
@@ -21,7 +23,7 @@ void sn_queue_free(SnQueue *queue);
 bool sn_queue_push(SnQueue *queue, void *item);
 
 // Takes the oldest item, or returns NULL. Waits until `until` (on sn_clock_now(); 0: not at all) for one, a wake-up or
-// the end.
+// the end. Takes no lock where nothing is there and it does not wait.
 void *sn_queue_pop(SnQueue *queue, double until);
 
 // Wakes one taker that waits, or the next one that would: it returns without an item.

@@ -113,12 +113,11 @@ typedef struct SnScheduler {
   _Atomic double alive;            // when the thread last came round, on sn_clock_now()
   atomic_int evaluations;          // waiting or under way, over all sessions; the thread's, others read
   atomic_bool stopping;
-  pthread_mutex_t mutex;  // guards `arriving`
-  SnSession *arriving;    // opened, not yet taken over
-  SnSession *sessions;    // this and what follows: the thread's
-  double now;             // when it last chose
-  double background;      // background work is not urgent before this time; it grows with what it was given
-  double account;         // account of the session whose background work came last, before that [s]
+  _Atomic(SnSession *) arriving;  // opened, not yet taken over: the latest first
+  SnSession *sessions;            // this and what follows: the thread's
+  double now;                     // when it last chose
+  double background;              // background work is not urgent before this time; it grows with what it was given
+  double account;                 // account of the session whose background work came last, before that [s]
   SnReaper reaper;
   SnLateness slices;   // how long after its end a slice on the CPU comes back
   SnLateness answers;  // how long it takes from a plan's last slice until its answer is on its way

@@ -23,11 +23,7 @@ enum { BACKGROUND_PART = 10 };
 
 // Takes over sessions that were opened.
 static void take_over(SnScheduler *s) {
-  pthread_mutex_lock(&s->mutex);
-  SnSession *first = s->arriving;
-  s->arriving = NULL;
-  pthread_mutex_unlock(&s->mutex);
-  for (SnSession *session = first, *next; session; session = next) {
+  for (SnSession *session = atomic_exchange(&s->arriving, NULL), *next; session; session = next) {
     next = session->next;
     session->next = s->sessions;
     s->sessions = session;
@@ -267,13 +263,13 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   s->records = def->records;
   s->models = def->models;
   s->metrics = def->metrics;
-  s->arriving = s->sessions = NULL;
+  atomic_store(&s->arriving, NULL);
+  s->sessions = NULL;
   s->background = s->account = 0;
   s->slices = s->answers = (SnLateness){.n = 0};
   atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);
-  pthread_mutex_init(&s->mutex, NULL);
   if (!sn_queue_init(&s->commands, s->config->queue)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
 
   const SnCode code = sn_reaper_start(&s->reaper, s->models, err);
@@ -288,10 +284,8 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
 }
 
 void sn_scheduler_add(SnScheduler *s, SnSession *session) {
-  pthread_mutex_lock(&s->mutex);
-  session->next = s->arriving;
-  s->arriving = session;
-  pthread_mutex_unlock(&s->mutex);
+  session->next = atomic_load(&s->arriving);
+  while (!atomic_compare_exchange_weak(&s->arriving, &session->next, session)) continue;
   sn_queue_wake(&s->commands);
 }
 
@@ -320,7 +314,6 @@ void sn_scheduler_stop(SnScheduler *s) {
     sn_queue_close(&s->commands);
     pthread_join(s->thread, NULL);
     sem_destroy(&s->opened);
-    pthread_mutex_destroy(&s->mutex);
     sn_queue_free(&s->commands);
   }
   s->running = false;

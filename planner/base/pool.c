@@ -135,6 +135,10 @@ void sn_pool_run(SnPool *pool, void (*work)(void *argument, int thread), void *a
 
 void sn_pool_run_watched(SnPool *pool, void (*work)(void *argument, int thread), void (*watch)(void *argument),
                          void *argument) {
+  if (pool->n == 1) {
+    work(argument, 0);
+    return;
+  }
   pthread_mutex_lock(&pool->lock);
   pool->work = work;
   pool->argument = argument;

@@ -363,12 +363,25 @@ static void end_job(SnGradientWork *g, int thread, const Job *job) {
   }
 }
 
+// A thread that is alone needs no lock.
+static void lock(SnGradientWork *g) {
+  if (g->nthread > 1) pthread_mutex_lock(&g->lock);
+}
+
+static void unlock(SnGradientWork *g) {
+  if (g->nthread > 1) pthread_mutex_unlock(&g->lock);
+}
+
+static void tell_others(SnGradientWork *g) {
+  if (g->nthread > 1) pthread_cond_broadcast(&g->changed);
+}
+
 // Looks whether the clock has reached the end, under lock, but for the reading itself: that may take its time.
 static void read_clock(SnGradientWork *g) {
   if (g->stop || !(g->until < INFINITY)) return;
-  pthread_mutex_unlock(&g->lock);
+  unlock(g);
   const bool late = g->clock->now(g->clock->context) >= g->until;
-  pthread_mutex_lock(&g->lock);
+  lock(g);
   g->stop = g->stop || late;
 }
 
@@ -382,7 +395,7 @@ static void wait_for_others(SnGradientWork *g) {
 
 static void gradient_work(void *argument, int thread) {
   SnGradientWork *g = argument;
-  pthread_mutex_lock(&g->lock);
+  lock(g);
   for (;;) {
     read_clock(g);
     if (g->stop) break;
@@ -392,14 +405,14 @@ static void gradient_work(void *argument, int thread) {
       wait_for_others(g);
       continue;
     }
-    pthread_mutex_unlock(&g->lock);
+    unlock(g);
     do_job(g, thread, &job);
-    pthread_mutex_lock(&g->lock);
+    lock(g);
     end_job(g, thread, &job);
-    pthread_cond_broadcast(&g->changed);
+    tell_others(g);
   }
-  pthread_cond_broadcast(&g->changed);
-  pthread_mutex_unlock(&g->lock);
+  tell_others(g);
+  unlock(g);
 }
 
 void sn_gradient_abandon(SnGradientWork *g) {
@@ -445,9 +458,9 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
 
 // Notes that a derivative of rollout i left the range of numbers.
 static void note_unbounded(SnGradientWork *g, int i) {
-  pthread_mutex_lock(&g->lock);
+  lock(g);
   if (g->linearization->status[i] == SN_GRADIENT_DONE) g->linearization->status[i] = SN_GRADIENT_UNBOUNDED;
-  pthread_mutex_unlock(&g->lock);
+  unlock(g);
 }
 
 // Step after step of all rollouts, whichever is next. Worlds belong to threads here.

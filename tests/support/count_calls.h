@@ -1,0 +1,20 @@
+// Counters of each thread of a program under tests/support/count_calls.c, in a file that the test shares with it.
+#ifndef SINEW_TESTS_SUPPORT_COUNT_CALLS_H_
+#define SINEW_TESTS_SUPPORT_COUNT_CALLS_H_
+
+#include <stdatomic.h>
+
+enum { SN_TEST_THREADS = 64 };
+
+typedef struct SnTestCalls {
+  atomic_long thread;       // id that the system has for it; 0: there is none
+  atomic_long allocations;  // calls for memory, and to give it back
+  atomic_long locks;        // mutexes taken, conditions waited for and signalled
+} SnTestCalls;
+
+typedef struct SnTestCallsPage {
+  atomic_int threads;
+  SnTestCalls calls[SN_TEST_THREADS];
+} SnTestCallsPage;
+
+#endif
