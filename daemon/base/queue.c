@@ -1,6 +1,7 @@
 #include "daemon/base/queue.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "physics/base/clock.h"
@@ -25,24 +26,44 @@ void sn_queue_free(SnQueue *queue) {
   *queue = (SnQueue){0};
 }
 
+// Tells takers, under the mutex.
+static void tell(SnQueue *queue) {
+  if (queue->waiting > 0 && queue->told == 0) queue->told = sn_clock_now();
+  pthread_cond_signal(&queue->filled);
+}
+
 bool sn_queue_push(SnQueue *queue, void *item) {
   pthread_mutex_lock(&queue->mutex);
   bool ok = !queue->closed && queue->count < queue->capacity;
   if (ok) {
     queue->ring[(queue->head + queue->count++) % queue->capacity] = item;
-    pthread_cond_signal(&queue->filled);
+    tell(queue);
   }
   pthread_mutex_unlock(&queue->mutex);
   return ok;
 }
 
-void *sn_queue_pop(SnQueue *queue, double until) {
-  if (until <= 0 && atomic_load(&queue->count) == 0) return NULL;
+// Waits under the mutex until there is something to do, or `until`. Returns how late the thread woke up.
+static double wait(SnQueue *queue, double until) {
+  const struct timespec limit = sn_clock_timespec(until);
+  double late = (double)NAN;
+  while (queue->count == 0 && !queue->closed && !queue->woken) {
+    queue->waiting++;
+    const bool over = pthread_cond_timedwait(&queue->filled, &queue->mutex, &limit) == ETIMEDOUT;
+    queue->waiting--;
+    late = sn_clock_now() - (queue->told > 0 ? queue->told : until);
+    queue->told = 0;
+    if (over) break;
+  }
+  return late;
+}
+
+void *sn_queue_pop_late(SnQueue *queue, double until, double *late) {
   void *item = NULL;
-  struct timespec limit = sn_clock_timespec(until);
+  *late = (double)NAN;
+  if (until <= 0 && atomic_load(&queue->count) == 0) return NULL;
   pthread_mutex_lock(&queue->mutex);
-  while (queue->count == 0 && !queue->closed && !queue->woken && until > 0)
-    if (pthread_cond_timedwait(&queue->filled, &queue->mutex, &limit) == ETIMEDOUT) break;
+  if (until > 0) *late = wait(queue, until);
   if (until > 0) queue->woken = false;
   if (queue->count > 0) {
     item = queue->ring[queue->head];
@@ -53,10 +74,15 @@ void *sn_queue_pop(SnQueue *queue, double until) {
   return item;
 }
 
+void *sn_queue_pop(SnQueue *queue, double until) {
+  double late;
+  return sn_queue_pop_late(queue, until, &late);
+}
+
 void sn_queue_wake(SnQueue *queue) {
   pthread_mutex_lock(&queue->mutex);
   queue->woken = true;
-  pthread_cond_signal(&queue->filled);
+  tell(queue);
   pthread_mutex_unlock(&queue->mutex);
 }
 

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-static const double bounds[SN_BUCKETS] = {1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2e-2,
-                                          3e-2, 5e-2,   0.1,  0.2,  0.5,    1,    2,    5};
+static const double bounds[SN_BUCKETS] = {1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2,
+                                          2e-2, 3e-2,   5e-2, 0.1,  0.2,    0.5,  1,    2,      5};
 
 double sn_histogram_bound(int bucket) { return bucket < SN_BUCKETS ? bounds[bucket] : INFINITY; }
 
@@ -11,8 +11,8 @@ void sn_histogram_add(SnHistogram *h, double seconds) {
   const double x = seconds > 0 ? seconds : 0;
   int i = 0;
   while (i < SN_BUCKETS && x > bounds[i]) i++;
+  h->sum = h->sum + x;
   h->bucket[i]++;
-  h->sum += x;
 }
 
 uint64_t sn_histogram_count(const SnHistogram *h) {

@@ -3,16 +3,19 @@
 #ifndef SINEW_DAEMON_MONITOR_COUNTERS_H_
 #define SINEW_DAEMON_MONITOR_COUNTERS_H_
 
+#include <stdatomic.h>
+
 #include "daemon/wire/outbox.h"
 
 // Sizes the tables: by the number of a request's body in the schema, of an error's code (0: none), of a plan's status.
 // Numbers beyond them, of a later schema, count as 0.
-enum { SN_COUNT_KINDS = 32, SN_COUNT_CODES = 16, SN_COUNT_STATUSES = 8, SN_BUCKETS = 16 };
+enum { SN_COUNT_KINDS = 32, SN_COUNT_CODES = 16, SN_COUNT_STATUSES = 8, SN_BUCKETS = 19 };
 
-// Counts durations by length; the last bucket has those beyond all bounds.
+// Counts durations by length; the last bucket has those beyond all bounds. One thread adds, any may read: who reads the
+// buckets first finds a sum of at least these.
 typedef struct SnHistogram {
-  uint64_t bucket[SN_BUCKETS + 1];
-  double sum;  // [s]
+  atomic_uint_least64_t bucket[SN_BUCKETS + 1];
+  _Atomic double sum;  // [s]
 } SnHistogram;
 
 // Returns the upper bound of a bucket [s], which belongs to it; INFINITY of the last one.

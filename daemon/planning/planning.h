@@ -119,6 +119,7 @@ typedef struct SnScheduler {
   double background;              // background work is not urgent before this time; it grows with what it was given
   double account;                 // account of the session whose background work came last, before that [s]
   SnReaper reaper;
+  SnHistogram wakes;   // how long after it should have the thread woke up, where it had nothing to do; any thread reads
   SnLateness slices;   // how long after its end a slice on the CPU comes back
   SnLateness answers;  // how long it takes from a plan's last slice until its answer is on its way
 

@@ -206,6 +206,7 @@ static void forgive_pause(SnScheduler *s, double seconds) {
 
 static void serve(SnScheduler *s) {
   SnTurn turn = {0};
+  double late;
   while (!atomic_load(&s->stopping)) {
     double now = sn_clock_now();
     forgive_pause(s, now - atomic_load(&s->alive));
@@ -213,7 +214,8 @@ static void serve(SnScheduler *s) {
     sn_backends_update(&s->backends);
     update_sessions(s);
     // States are taken before the queue is emptied: a command that was sent before a state is then done before it.
-    SnJob *job = sn_queue_pop(&s->commands, turn.session ? 0 : now + HEARTBEAT);
+    SnJob *job = sn_queue_pop_late(&s->commands, turn.session ? 0 : now + HEARTBEAT, &late);
+    if (!isnan(late)) sn_histogram_add(&s->wakes, late);
     take_over(s);  // one wake-up may stand for the opening of a session and for its first state
     fetch_states(s);
     for (; job; job = sn_queue_pop(&s->commands, 0)) run_command(s, job);

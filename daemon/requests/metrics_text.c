@@ -67,8 +67,9 @@ static void histogram(FILE *f, const char *name, const char *help, const SnHisto
     below += h->bucket[i];
     fprintf(f, "%s_bucket{le=\"%g\"} %" PRIu64 "\n", name, sn_histogram_bound(i), below);
   }
-  fprintf(f, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.17g\n%s_count %" PRIu64 "\n", name, sn_histogram_count(h),
-          name, h->sum, name, sn_histogram_count(h));
+  below += h->bucket[SN_BUCKETS];
+  fprintf(f, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n%s_sum %.17g\n%s_count %" PRIu64 "\n", name, below, name, h->sum,
+          name, below);
 }
 
 // ---- requests and plans ----
@@ -92,7 +93,7 @@ static void write_requests(FILE *f, const SnCounters *c) {
   labelled(f, "sinew_refused_requests_total", "reason", "quota", (double)c->quota);
 }
 
-static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics) {
+static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics, const SnHistogram *wakes) {
   const SnMetricsView view = sn_metrics_counts(metrics);
   family(f, "sinew_plans_total", COUNTER, "Plans sent, by status.");
   for (int i = 1; i < SN_COUNT_STATUSES; i++)
@@ -108,6 +109,8 @@ static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics) 
   histogram(f, "sinew_plan_sending_seconds", "From there until the plan was given to the socket.", &c->sending);
   histogram(f, "sinew_plan_seconds", "From the arrival of a state until its first plan was given to the socket.",
             &c->whole);
+  histogram(f, "sinew_planner_wake_seconds",
+            "From when the planner thread should have woken up, for a state or by time, until it did.", wakes);
 }
 
 // ---- sessions ----
@@ -294,7 +297,7 @@ static bool write_all(FILE *f, SnDaemon *d) {
   if (d->log.state) write_log(f, d->log.state);
   write_flight(f, d->flight);
   write_requests(f, &d->counters);
-  write_plans(f, &d->counters, &d->metrics);
+  write_plans(f, &d->counters, &d->metrics, &d->scheduler.wakes);
   write_wire(f, &wire);
   write_queues(f, d, &wire);
   write_memory(f, d, &wire, &device);

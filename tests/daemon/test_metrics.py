@@ -146,6 +146,7 @@ def check_counts(d: Daemon) -> None:
         assert after[f"sinew_plan_{part}seconds_count"] == 4, part
     parts = sum(after[f"sinew_plan_{part}_seconds_sum"] for part in ("waiting", "computing", "sending"))
     assert abs(parts - after["sinew_plan_seconds_sum"]) < 1e-9 and parts > 0
+    assert after["sinew_planner_wake_seconds_count"] > 4 and after["sinew_planner_wake_seconds_sum"] > 0
     assert 0 < after["sinew_memory_planners_bytes"] < after["sinew_memory_planners_limit_bytes"]
     assert after.sessions() == {"0", "1"} and after["sinew_sessions"] == 2
     assert d.ask("close", str(one["session"])) is not None

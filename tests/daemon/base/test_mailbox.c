@@ -1,4 +1,5 @@
 // The mailbox and the queue between threads. ThreadSanitizer runs this too.
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -6,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -94,6 +96,43 @@ static void test_queue_waits_until_woken_or_late(void **state) {
   sn_queue_free(&queue);
 }
 
+static void *wake_soon(void *argument) {
+  SnQueue *queue = argument;
+  const double until = sn_clock_now() + 20;
+  for (bool waits = false; !waits && sn_clock_now() < until; usleep(1000)) {
+    pthread_mutex_lock(&queue->mutex);
+    waits = queue->waiting > 0;
+    pthread_mutex_unlock(&queue->mutex);
+  }
+  usleep(50000);
+  sn_queue_wake(queue);
+  return NULL;
+}
+
+// How late a thread wakes up counts from when it was told, or from the time that it waited for.
+static void test_how_late_a_thread_wakes_up(void **state) {
+  (void)state;
+  SnQueue queue;
+  pthread_t waker;
+  double late, began = sn_clock_now();
+  assert_true(sn_queue_init(&queue, 4));
+  assert_null(sn_queue_pop_late(&queue, 0, &late));
+  assert_true(isnan(late));
+  assert_null(sn_queue_pop_late(&queue, began + 0.05, &late));
+  assert_true(late >= 0 && late <= sn_clock_now() - began - 0.05);
+  pthread_create(&waker, NULL, wake_soon, &queue);
+  began = sn_clock_now();
+  assert_null(sn_queue_pop_late(&queue, began + 60, &late));
+  assert_true(late >= 0 && late <= sn_clock_now() - began - 0.05);
+  pthread_join(waker, NULL);
+  sn_queue_wake(&queue);  // before anybody waits
+  assert_null(sn_queue_pop_late(&queue, began + 60, &late));
+  assert_true(isnan(late));
+  assert_null(sn_queue_pop_late(&queue, sn_clock_now() + 0.01, &late));
+  assert_true(late >= 0 && late < 10);
+  sn_queue_free(&queue);
+}
+
 static void *put_items(void *argument) {
   static char item;
   SnQueue *queue = argument;
@@ -117,8 +156,11 @@ static void test_queue_loses_nothing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_newest_wins),         cmocka_unit_test(test_each_state_is_taken_or_replaced),
-      cmocka_unit_test(test_queue_is_bounded),    cmocka_unit_test(test_queue_waits_until_woken_or_late),
+      cmocka_unit_test(test_newest_wins),
+      cmocka_unit_test(test_each_state_is_taken_or_replaced),
+      cmocka_unit_test(test_queue_is_bounded),
+      cmocka_unit_test(test_queue_waits_until_woken_or_late),
+      cmocka_unit_test(test_how_late_a_thread_wakes_up),
       cmocka_unit_test(test_queue_loses_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
