@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import sinew
+from sinew import cli
 from sinew.client.keys import Keys
 from sinew.errors import ArgumentError, RefusedError, TimedOutError
 
@@ -126,3 +129,90 @@ def test_secret_is_not_shown(keyed: Keyed) -> None:
     assert keys is not None
     assert keys.secret not in repr(keys)
     assert keys.public == (keyed.folder / "tune.pub").read_text().splitlines()[-1]
+
+
+# ----------------------------------------------------------------------------- the programs' command line
+
+
+def words_of(keyed: Keyed, role: str) -> list[str]:
+    """Return the options that show a key."""
+    key = keyed.key(role)
+    return ["--endpoint", keyed.endpoint, "--server-key", str(key["server_key"]), "--key", str(key["key_file"])]
+
+
+def test_record_and_replay(keyed: Keyed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Records need an admin's key; who may tune may replay."""
+    pytest.importorskip("mcap")
+    pytest.importorskip("foxglove_schemas_protobuf")
+    path = tmp_path / "keyed.mcap"
+    stop = threading.Event()
+
+    def plan() -> None:
+        with (
+            sinew.Client(keyed.endpoint, timeout=20, **keyed.key("tune")) as client,
+            client.open("arm_reach") as session,
+        ):
+            number = 0
+            while not stop.is_set():
+                session.plan({**vars_of(session.initial), "time": 0.01 * number}, iterations=2)
+                number += 1
+                time.sleep(0.01)
+
+    thread = threading.Thread(target=plan)
+    thread.start()
+    try:
+        assert (
+            cli.main(["record", "all", str(path), "--seconds", "2", "--rate", "0", "--json", *words_of(keyed, "admin")])
+            == 0
+        )
+    finally:
+        stop.set()
+        thread.join()
+    assert json.loads(capsys.readouterr().out)["plans"] > 0
+    assert cli.main(["replay", str(path), *words_of(keyed, "tune")]) == 0
+    assert "all the same bits" in capsys.readouterr().out
+
+    assert cli.main(["record", "all", str(tmp_path / "none.mcap"), *words_of(keyed, "tune")]) == 1
+    assert "has no records: they need the role admin, this key has tune" in capsys.readouterr().err
+    assert not (tmp_path / "none.mcap").exists()
+    assert cli.main(["replay", str(path), *words_of(keyed, "stranger")]) == 1
+    assert "does not let the key" in capsys.readouterr().err
+    assert cli.main(["replay", str(path), "--endpoint", keyed.endpoint]) == 1
+    assert "needs keys" in capsys.readouterr().err
+    assert cli.main(["replay", str(path), *words_of(keyed, "tune")[2:]]) == 1
+    assert "--endpoint is missing" in capsys.readouterr().err
+    assert cli.main(["replay", str(path), *words_of(keyed, "tune")[:4]]) == 1
+    assert "key_file is missing" in capsys.readouterr().err
+
+
+def vars_of(state: sinew.State) -> dict[str, object]:
+    return {"qpos": state.qpos, "qvel": state.qvel}
+
+
+def test_a_body_that_is_shown(keyed: Keyed) -> None:
+    """What `sinew view` shows plans, and is recorded, by keys."""
+    from sinew.loop.driver import Driver
+
+    with pytest.raises(RefusedError, match="needs keys"):
+        Driver("arm_reach", endpoint=keyed.endpoint)
+    driver = Driver("arm_reach", endpoint=keyed.endpoint, iterations=1, **keyed.key("tune"))
+    try:
+        assert driver.access == keyed.key("tune")
+        driver.tune(adam_rate=0.02)
+        until = time.monotonic() + 30
+        while driver.latest().time < 0.1 and time.monotonic() < until:
+            time.sleep(0.02)
+        assert driver.latest().time >= 0.1
+    finally:
+        driver.close()
+
+
+def test_view_takes_keys(keyed: Keyed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("viser")
+    assert cli.main(["view", "--task", "arm_reach", *words_of(keyed, "stranger")]) == 1
+    assert "does not let the key" in capsys.readouterr().err
+    assert cli.main(["view", "--task", "arm_reach", *words_of(keyed, "tune")[2:]]) == 1
+    assert "--endpoint is missing" in capsys.readouterr().err
+    (tmp_path / "a.xml").write_text("<mujoco/>")
+    assert cli.main(["view", str(tmp_path / "a.xml"), *words_of(keyed, "tune")]) == 1
+    assert "are for --task alone" in capsys.readouterr().err

@@ -9,11 +9,11 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from sinew.errors import ArgumentError, RefusedError
 
-__all__ = ["Handshakes", "Keys", "PathOrKey"]
+__all__ = ["Access", "Handshakes", "Keys", "PathOrKey"]
 
 PathOrKey = str | os.PathLike[str]
 
@@ -21,6 +21,13 @@ _ALPHABET = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTU
 _LENGTH = 40
 _MECHANISM_MISMATCH = 0x11000002  # ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH of zmq.h
 _ENDED_MOST = 2  # a daemon that stops breaks a handshake off, too: only the second one in a row is a refusal
+
+
+class Access(TypedDict, total=False):
+    """Keys as `sinew.Client` takes them; empty: none."""
+
+    server_key: PathOrKey | None
+    key_file: PathOrKey | None
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from sinew.client.keys import Access, PathOrKey
 from sinew.client.session import Fallback
 from sinew.errors import ArgumentError, RefusedError, SinewError, StateError, TimedOutError
 from sinew.loop.body import Body
@@ -59,6 +60,8 @@ class Driver(Moving):
         What acts without a usable plan, as for `Client.open`.
     paused : bool
         Whether time stands still at first.
+    server_key, key_file : str or path, optional
+        Keys, as of `sinew.Client`. The role must be tune or admin.
 
     Raises
     ------
@@ -87,11 +90,14 @@ class Driver(Moving):
         iterations: int = 0,
         fallback: Fallback = "zero",
         paused: bool = False,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
     ) -> None:
         if execute < 1 or not deadline > 0:
             raise ArgumentError(f"execute and deadline: {execute} and {deadline:g}, expected both to be more than 0")
         self._name, self._seed, self._fallback = task, seed, fallback
         self._endpoint, self._serve = endpoint, start
+        self.access: Access = {"server_key": server_key, "key_file": key_file}
         self._daemon: Daemon | None = None
         self._deadline, self._mode, self._speed = deadline, _mode_of(mode), 1.0
         self._changed = threading.Lock()  # held for moments: of what several threads change
@@ -272,7 +278,9 @@ class Driver(Moving):
             self._endpoint = self._daemon.endpoint
 
     def _open(self, settings: Mapping[str, Any], like: Config | None) -> Link:
-        link = Link(self._endpoint, self._name, self._seed, settings, like=like, fallback=self._fallback)
+        link = Link(
+            self._endpoint, self._name, self._seed, settings, like=like, fallback=self._fallback, access=self.access
+        )
         try:
             self._set_latency(link, self._mode, self._speed)
         except BaseException:

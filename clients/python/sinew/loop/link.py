@@ -11,6 +11,7 @@ from sinew.client.blocking import Client, Session
 from sinew.client.session import Fallback
 
 if TYPE_CHECKING:
+    from sinew.client.keys import Access
     from sinew.client.messages import Config
 
 __all__ = ["Link"]
@@ -36,6 +37,8 @@ class Link:
         Settings, weights and targets to go on with; `settings` are over them.
     fallback : ``"zero"``, ``"hold"``, callable or None
         As for `Client.open`.
+    access : Access, optional
+        Keys for the daemon.
 
     Attributes
     ----------
@@ -54,18 +57,20 @@ class Link:
         *,
         like: Config | None = None,
         fallback: Fallback = "zero",
+        access: Access | None = None,
     ) -> None:
+        keys: Access = access or {}
         self._lock = threading.Lock()
-        self._clients = [Client(endpoint, PATIENCE)]
+        self._clients = [Client(endpoint, PATIENCE, **keys)]
         try:
-            with Client(endpoint, _LOADING) as loader:
+            with Client(endpoint, _LOADING, **keys) as loader:
                 loader.describe_task(task)
             planner = {**(like.planner if like else {}), **settings}
             life = like.session.get("time_to_live") if like else None
             self.session: Session = self._clients[0].open(task, seed, planner, time_to_live=life, fallback=fallback)
             if like:
                 _copy_terms(self.session, like)
-            self._clients.append(Client(endpoint, PATIENCE))
+            self._clients.append(Client(endpoint, PATIENCE, **keys))
             self._steered = self._clients[1].attach(self.session.id)
             self.config = self._steered.get_config()
         except BaseException:

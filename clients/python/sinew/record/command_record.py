@@ -5,6 +5,7 @@ Ctrl-C ends it and closes the file. Foxglove and PlotJuggler open the file.
   sinew record next arm.mcap                 the next session that opens, until it closes
   sinew record 6312879 arm.mcap --seconds 60
   sinew record all day.mcap --task hand_balls
+  sinew record all day.mcap --endpoint tcp://robot:7440 --server-key server.pub --key admin    with a key of role admin
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import sys
 import time
 
+from sinew.client.arguments import add_daemon_arguments, keys_of
 from sinew.errors import ArgumentError
 from sinew.record.recorder import Progress, Recorder, Which
 
@@ -28,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("session", metavar="SESSION", type=_which, help="number of a session, 'next' or 'all'")
     parser.add_argument("file", metavar="FILE", help="a new file, such as out.mcap")
-    parser.add_argument("--endpoint", metavar="ADDRESS", help="of the daemon; by default this user's")
+    add_daemon_arguments(parser, "of the daemon; by default this user's")
     parser.add_argument("--seconds", type=float, metavar="S", help="end after so many seconds")
     parser.add_argument("--task", metavar="NAME", help="sessions on this task alone")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -61,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
         task=arguments.task,
         force=arguments.force,
         rate=arguments.rate,
+        **keys_of(arguments),
     )
     recorder.start()
     with contextlib.suppress(KeyboardInterrupt):

@@ -23,6 +23,7 @@ import sys
 from typing import Any
 
 from sinew.client import Client, serve
+from sinew.client.arguments import add_daemon_arguments, keys_of
 from sinew.errors import ArgumentError
 from sinew.record.flight import Flight, FlightOutcome, is_flight, repeat
 from sinew.record.reader import Recording
@@ -36,7 +37,7 @@ _TIMEOUT = 120.0  # for a plan [s]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     parser.add_argument("file", metavar="FILE", help="a recording, or a file of the flight recorder")
-    parser.add_argument("--endpoint", metavar="ADDRESS", help="of a daemon; by default a new one")
+    add_daemon_arguments(parser, "of a daemon; by default a new one")
     parser.add_argument("--tasks", metavar="FOLDER", action="append", help="task files of the new daemon")
     parser.add_argument("--models", metavar="FOLDER", action="append", help="models of the new daemon")
     parser.add_argument("--session", metavar="NUMBER", type=int, help="replay this session of the file alone")
@@ -102,11 +103,11 @@ def _run_flight(arguments: argparse.Namespace) -> int:
 
 def _client(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Client:
     """Return a client of the daemon that is asked for, or of one of its own."""
-    endpoint = arguments.endpoint
+    endpoint, keys = arguments.endpoint, keys_of(arguments)
     if endpoint is None:
         daemon = serve(tasks=arguments.tasks, models=arguments.models)
         endpoint = stack.enter_context(daemon).endpoint
-    return stack.enter_context(Client(endpoint, _TIMEOUT))
+    return stack.enter_context(Client(endpoint, _TIMEOUT, **keys))
 
 
 def _bar(size: int | None, unit: str) -> Any:

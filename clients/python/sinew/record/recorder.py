@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import sinew
 from sinew._extras import require
 from sinew.client import Client, records
+from sinew.client.keys import Access, PathOrKey
 from sinew.client.messages import Hello
 from sinew.errors import FileError, NotFoundError, RefusedError, SinewError, StateError, TimedOutError
 from sinew.record.beside import Beside
@@ -84,6 +85,8 @@ class Recorder:
         Whether a file that is there is replaced.
     rate : float
         Most messages a second and session for other programs (scene, joints, figures); 0: none.
+    server_key, key_file : str or path, optional
+        Keys, as of `sinew.Client`. The role must be admin: records tell of the sessions of all.
     """
 
     def __init__(
@@ -95,11 +98,14 @@ class Recorder:
         task: str | None = None,
         force: bool = False,
         rate: float = 30.0,
+        server_key: PathOrKey | None = None,
+        key_file: PathOrKey | None = None,
     ) -> None:
         require("record")
         self.path = os.fspath(path)
         self._which, self._endpoint, self._task = which, endpoint, task
         self._force, self._rate = force, rate
+        self._keys: Access = {"server_key": server_key, "key_file": key_file}
         self._progress = Progress(running=False)
         self._error: SinewError | None = None
         self._stopping = threading.Event()
@@ -129,14 +135,15 @@ class Recorder:
         """
         if self._thread is not None:
             raise StateError("a recorder starts once")
-        client = Client(self._endpoint, timeout=_PATIENCE)
+        client = Client(self._endpoint, timeout=_PATIENCE, **self._keys)
         try:
+            if not client.hello.records:
+                why = f": they need the role admin, this key has {client.hello.role}" if client._wire.keys else ""
+                raise RefusedError(f"the daemon at {client.endpoint} has no records{why}")
             known = {session.session: session.task for session in client.statistics().sessions}
             if isinstance(self._which, int) and self._which not in known:
                 there = ", ".join(f"{id} ({task})" for id, task in known.items()) or "none"
                 raise NotFoundError(f"there is no session {self._which} at {client.endpoint}; open are: {there}")
-            if not client.hello.records:
-                raise RefusedError(f"the daemon at {client.endpoint} has no records")
             writer = RecordingWriter(self.path, _about(client), self._force)
             try:
                 worker = _Worker(self, client, writer, known)
@@ -218,7 +225,7 @@ class _Worker:
         self._done = False
         self._missed = 0  # times in a row that the daemon did not know the session
         self._topic = self._which if isinstance(self._which, int) else None
-        self._socket = records.RecordSocket(client.hello.records, self._topic)
+        self._socket = client.records(self._topic)
 
     def run(self) -> None:
         """Take records until the end."""

@@ -225,7 +225,8 @@ class _Twin:
         else:
             fields = {"task": snapshot.task, "session": {"lease": _LEASE}}
             self._id = self._ask("open", fields, lambda opened: opened.snapshot.CopyFrom(fitted)).session
-            self._records = RecordSocket(self._client.hello.records, self._id)
+            if self._client.hello.records:  # a key may have none
+                self._records = self._client.records(self._id)
         self._why, self._begin = "", None
 
     def _take_reset(self, reset: Any, compared: bool) -> None:

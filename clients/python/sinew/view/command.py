@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sinew._extras import require
+from sinew.client.arguments import add_daemon_arguments, keys_of
 from sinew.errors import ArgumentError, NotFoundError, SinewError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Say what the command takes."""
     parser.add_argument("file", nargs="?", help="a model (.xml, .mjb) or a recording (.mcap)")
     parser.add_argument("--task", metavar="NAME", help="a task of the daemon, such as hand_balls")
-    parser.add_argument("--endpoint", metavar="ADDRESS", help="of a daemon that runs, such as tcp://127.0.0.1:5555")
+    add_daemon_arguments(parser, "of a daemon that runs, such as tcp://127.0.0.1:5555")
     parser.add_argument(
         "--mode", choices=("lockstep", "realtime"), default="lockstep", help="whether the body waits for its plans"
     )
@@ -85,7 +86,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise NotFoundError(f"{arguments.file}: there is no such file")
     if arguments.port is not None and not 0 <= arguments.port <= 65535:
         raise ArgumentError(f"--port {arguments.port}: allowed are 0 (any free one) to 65535")
-    if arguments.file is not None and (arguments.set or arguments.endpoint):
+    if arguments.file is not None and (arguments.set or arguments.endpoint or keys_of(arguments)):
         raise ArgumentError("--set and --endpoint are for --task alone: nobody plans for a file")
 
 
@@ -131,8 +132,8 @@ def _open_task(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> _O
         started.append(daemon.pid)
         return daemon
 
-    if arguments.endpoint is not None or _answers():
-        driver = Driver(arguments.task, endpoint=arguments.endpoint, **options)
+    if keys_of(arguments) or arguments.endpoint is not None or _answers():
+        driver = Driver(arguments.task, endpoint=arguments.endpoint, **options, **keys_of(arguments))
         note = driver.endpoint
     else:
         driver = Driver(arguments.task, start=start, **options)

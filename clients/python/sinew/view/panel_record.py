@@ -11,6 +11,7 @@ from sinew.errors import ArgumentError, SinewError
 from sinew.view.controls import notify
 
 if TYPE_CHECKING:
+    from sinew.client.keys import Access
     from sinew.record.recorder import Progress, Recorder
 
 __all__ = ["RecordPanel", "Recordable"]
@@ -22,6 +23,10 @@ class Recordable(Protocol):
     @property
     def endpoint(self) -> str:
         """Address of the daemon."""
+
+    @property
+    def access(self) -> Access:
+        """Keys for it."""
 
     @property
     def session(self) -> int:
@@ -74,7 +79,8 @@ class RecordPanel:
         name = self._name.value.strip()
         if not name or Path(name).name != name:
             raise ArgumentError(f"{name!r}: expected the name of a file, without a folder, such as {_free_name()}")
-        recorder = Recorder(Path.cwd() / name, self._recordable.session, self._recordable.endpoint)
+        of = self._recordable
+        recorder = Recorder(Path.cwd() / name, of.session, of.endpoint, **of.access)
         recorder.start()
         self._recorder = recorder
         self._said.visible = True
