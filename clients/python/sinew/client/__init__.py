@@ -7,7 +7,8 @@ imported when a client is made.
 from __future__ import annotations
 
 from sinew.client.asynchronous import AsyncClient, AsyncSession, AsyncStream
-from sinew.client.blocking import Client, Session, Stream
+from sinew.client.blocking import Client
+from sinew.client.blocking_session import Session, Stream
 from sinew.client.messages import (
     Config,
     Device,

@@ -14,7 +14,7 @@ from sinew.loop.pace import Pace
 from sinew.loop.ration import Ration
 
 if TYPE_CHECKING:
-    from sinew.client.blocking import Session
+    from sinew.client.blocking_session import Session
     from sinew.client.plan import Plan
     from sinew.client.quantities import Trajectory
     from sinew.loop.body import Body

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sinew.client.blocking import Client, Session
+from sinew.client.blocking import Client
+from sinew.client.blocking_session import Session
 from sinew.client.session import Fallback
 
 if TYPE_CHECKING:
