@@ -150,7 +150,7 @@ static void make_path(const SnFlight *f, const char *reason, char path[SN_FLIGHT
   clock_gettime(CLOCK_REALTIME, &now);
   gmtime_r(&now.tv_sec, &utc);
   strftime(time, sizeof time, "%Y%m%dT%H%M%S", &utc);
-  snprintf(path, SN_FLIGHT_PATH, "%s/flight-%s.%03ldZ-%s.mcap", f->folder, time, now.tv_nsec / 1000000, reason);
+  snprintf(path, SN_FLIGHT_PATH, "%s/flight-%s.%06ldZ-%s.mcap", f->folder, time, now.tv_nsec / 1000, reason);
 }
 
 static SnCode write_file(const SnFlight *f, SnError *err) {
