@@ -237,7 +237,9 @@ static void set_times(uint64_t session, double lease, double latency) {
 static void test_left_alone(void **state) {
   (void)state;
   static const char *const args[] = {"--orphan-seconds=0.5", "--client-sessions=1", NULL};
-  const uint64_t a = open_named("asked for"), b = open_named("left");
+  Sinew__V1__Reply *opened = sn_test_open_named(&c, "asked for", 7, NULL);
+  const uint64_t a = opened->open->session, b = open_named("left");
+  usleep(200000);  // its lease runs from its opening on
   set_times(a, 300, 0.01);
   set_times(b, 300, 0);
   sn_test_kept_restart(&d, SIGTERM, args);
@@ -253,6 +255,13 @@ static void test_left_alone(void **state) {
   assert_int_equal(sn_test_count_logged(&d, "event=restored "), 2);
   assert_int_equal(sn_test_count_logged(&d, "event=lease-expired "), 1);
   expect_gone(b);
+  // Who asks now and then keeps it; once its client has asked for a plan, that is there and need not.
+  for (int i = 0; i < 12; i++, usleep(100000))
+    sn_test_done(sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG)));
+  sn_test_done(plan_of(a, opened->open->initial, 0));
+  usleep(1500000);
+  sn_test_done(sn_test_expect_kept(&c, SN_TEST_MESSAGE(get_config, GET_CONFIG, &in), BODY(GET_CONFIG)));
+  sn_test_done(opened);
 }
 
 // A name whose opening finds no place is free for the next try.
@@ -433,6 +442,9 @@ static void test_limits(void **state) {
   for (int i = 0; i < 500 && sn_test_count_logged(&d, "event=keep-refused ") < 8; i++) usleep(10000);
   assert_int_equal(sn_test_count_logged(&d, "event=keep-refused "), 8);
   assert_true(sn_test_daemon_logged(&d, "lease_seconds"));
+  Sinew__V1__Reply *opened = sn_test_open_named(&c, "short", 7, NULL);
+  assert_true(opened->open->config->session->lease == 5);
+  sn_test_done(opened);
 }
 
 // What is beyond the disk that sessions may take is in force, and the answer says that it is not kept.

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "tests/support/daemon_group.h"
+#include "tests/support/raw_peer.h"
 
 // Plans with a deadline of 20 ms and a pause of 10 ms after each: their ages, and the rollouts made.
 static unsigned plan_in_time(uint64_t id, Sinew__V1__State *initial, double *age, int plans) {
@@ -405,9 +406,17 @@ static void test_limits_on_sessions_and_connections(void **state) {
   request.open = &open;
   sn_test_expect_error(sn_test_request(&c, &request), SINEW__V1__ERROR__CODE__LIMIT, "2 sessions are open");
 
-  for (int i = 0; i < 8; i++) sn_test_connect(&extra[i], small.endpoint);
+  for (int i = 0; i < 2; i++) {
+    sn_test_connect(&extra[i], small.endpoint);
+    assert_true(sn_test_answers(&extra[i], 10));
+  }
   usleep(300000);
+  assert_false(sn_test_daemon_logged(&small, "at most 3 are allowed"));
+  sn_test_connect(&extra[2], small.endpoint);
+  for (int i = 0; i < 100 && !sn_test_daemon_logged(&small, "at most 3 are allowed"); i++) usleep(50000);
   assert_true(sn_test_daemon_logged(&small, "at most 3 are allowed"));
+  for (int i = 3; i < 8; i++) sn_test_connect(&extra[i], small.endpoint);
+  usleep(300000);
   Sinew__V1__Reply *r = sn_test_plan(&c, id, opened->open->initial, 0.05);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
   sn_test_done(r);

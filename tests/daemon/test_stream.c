@@ -81,6 +81,10 @@ static void test_lease_ends(void **state) {
     sn_test_done(r);
   }
   assert_true(session_statistics(&s).streaming || !JUDGE_TIME);
+  for (int i = 0; i < 8; i++) {  // so do states
+    sn_test_stream_state(&s, opened->open->initial, -1);
+    assert_null(sn_test_stream_read(&s, 0.2));
+  }
   const double silent = sn_clock_now();
   sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 10);
   if (JUDGE_TIME) assert_true(sn_clock_now() - silent > lease - 0.2 && sn_clock_now() - silent < lease + 1);
@@ -89,6 +93,24 @@ static void test_lease_ends(void **state) {
   sn_test_stream_state(&s, opened->open->initial, -1);
   sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__STATE, "no stream");
   expect_silence(&client);
+  sn_test_done(opened);
+}
+
+// A stream that is asked for anew has the new terms. Without a deadline a state is in time as long as the lease lasts.
+static void test_terms_of_a_stream(void **state) {
+  (void)state;
+  Sinew__V1__Reply *opened, *r;
+  SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
+  s = sn_test_stream_start(&client, s.session, 20, 0);
+  sn_test_stream_state(&s, opened->open->initial, -1);
+  sn_test_stream_await(&s, opened->open->initial->time);
+  sn_test_stream_request(&s, false, 30, 0);
+  r = sn_test_stream_read(&s, 10);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_STREAM);
+  assert_true(r->stream->lease == 30 && r->stream->states == 1 && r->stream->misses == 0);
+  sn_test_done(r);
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
   sn_test_done(opened);
 }
 
@@ -340,6 +362,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_stream),
       cmocka_unit_test(test_lease_ends),
+      cmocka_unit_test(test_terms_of_a_stream),
       cmocka_unit_test(test_close_ends_stream),
       cmocka_unit_test(test_stream_goes_on),
       cmocka_unit_test(test_plans_wait_for_a_slow_client),

@@ -10,7 +10,7 @@
 
 Works on copies of the tree in build/mutate, with builds of their own: your files stay as they are. What has been
 found out about this very tree is kept there, too, and not tried again: an interrupted run goes on where it was.
-Exit status: 0 exactly those survive that are marked as equivalent; 1 others do, or one of these does not; 2 an edit
+Exit status: 0 only those survive that are marked as equivalent, which must, or as explained; 1 others do, or one of these does not; 2 an edit
 does not apply or does not compile, or a test fails without any.
 
 Example:
@@ -44,7 +44,7 @@ from typing import TextIO
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 WORK = ROOT / "build" / "mutate"
-OPTIONS = {"equivalent"}  # besides preset=NAME
+OPTIONS = {"equivalent", "explained"}  # besides preset=NAME
 
 Outcome = tuple[str, float]  # of a test: passed, failed, hangs or skipped; seconds
 SKIPPED: Outcome = ("skipped", 0.0)
@@ -63,7 +63,7 @@ class Mutation:
     file: str
     tests: tuple[str, ...]
     preset: str
-    equivalent: bool
+    marks: frozenset[str]  # of OPTIONS
     text: str  # what is broken
     old: str  # whole lines
     new: str
@@ -85,20 +85,20 @@ class Result:
 # ---- the lists ----
 
 
-def parse_header(line: str, place: str) -> tuple[str, str, tuple[str, ...], str, bool]:
-    """Id, file, tests, preset and whether equivalent, of "=== ID FILE | TESTS [| OPTIONS]"."""
+def parse_header(line: str, place: str) -> tuple[str, str, tuple[str, ...], str, frozenset[str]]:
+    """Id, file, tests, preset and marks, of "=== ID FILE | TESTS [| OPTIONS]"."""
     parts = [part.split() for part in line[4:].split("|")]
     if len(parts) not in (2, 3) or len(parts[0]) != 2 or not parts[1]:
         raise Trouble(f'{place}: not of the form "=== ID FILE | TEST... [| OPTION...]": {line}')
-    preset, equivalent = "release", False
+    preset, marks = "release", set()
     for option in parts[2] if len(parts) == 3 else []:
         if option.startswith("preset="):
             preset = option.removeprefix("preset=")
         elif option in OPTIONS:
-            equivalent = True
+            marks.add(option)
         else:
-            raise Trouble(f"{place}: unknown option '{option}'; there are preset=NAME and equivalent")
-    return parts[0][0], parts[0][1], tuple(parts[1]), preset, equivalent
+            raise Trouble(f"{place}: unknown option '{option}'; there are preset=NAME, equivalent and explained")
+    return parts[0][0], parts[0][1], tuple(parts[1]), preset, frozenset(marks)
 
 
 def block(lines: Sequence[str]) -> str:
@@ -126,7 +126,7 @@ def parse_entry(group: str, name: str, first: int, lines: Sequence[str]) -> Muta
         file=header[1],
         tests=header[2],
         preset=header[3],
-        equivalent=header[4],
+        marks=header[4],
         text=" ".join(text),
         old=block(lines[old + 1 : new]),
         new=block(lines[new + 1 :]),
@@ -419,10 +419,10 @@ def known_results() -> dict[str, Result]:
 def describe(m: Mutation, result: Result) -> str:
     """A line on one result."""
     words = {"killed": f"killed by {result.by}", "survived": "SURVIVED", "error": "ERROR"}[result.found]
-    if result.found == "survived" and m.equivalent:
-        words = "survived, as it must: equivalent"
+    if result.found == "survived" and m.marks:
+        words = "survived, as it must: equivalent" if "equivalent" in m.marks else "survived: explained"
     note, _, log = result.note.partition("\n")
-    where = f": {m.text} ({m.place})" if result.found != "killed" and not m.equivalent else ""
+    where = f": {m.text} ({m.place})" if result.found != "killed" and not m.marks else ""
     return f"{m.id} {words}{', ' if note else ''}{note} ({result.seconds:.1f} s){where}" + (f"\n{log}" if log else "")
 
 
@@ -471,8 +471,9 @@ def conclude(chosen: Sequence[Mutation], results: Sequence[Result], as_json: boo
     """Prints what was found, returns the exit status."""
     survived = [m for m, r in zip(chosen, results, strict=True) if r.found == "survived"]
     errors = [m for m, r in zip(chosen, results, strict=True) if r.found == "error"]
-    silent = [m.id for m in survived if not m.equivalent]
-    wrong = [m.id for m, r in zip(chosen, results, strict=True) if m.equivalent and r.found == "killed"]
+    silent = [m.id for m in survived if not m.marks]
+    equivalents = [m for m in survived if "equivalent" in m.marks]
+    wrong = [m.id for m, r in zip(chosen, results, strict=True) if "equivalent" in m.marks and r.found == "killed"]
     if as_json:
         rows = [
             {"id": m.id, "file": m.file, "text": m.text, "found": r.found, "by": r.by, "note": r.note, "seconds": r.seconds}
@@ -480,8 +481,9 @@ def conclude(chosen: Sequence[Mutation], results: Sequence[Result], as_json: boo
         ]
         print(json.dumps({"mutations": rows, "silent": silent, "not_equivalent": wrong, "errors": [m.id for m in errors]}, indent=1))
     else:
-        equivalent = f", {len(survived) - len(silent)} of these equivalent" if len(survived) > len(silent) else ""
-        print(f"{len(chosen) - len(survived) - len(errors)} killed, {len(survived)} survived{equivalent}, {len(errors)} errors")
+        explained = len(survived) - len(silent) - len(equivalents)
+        of_these = f", {len(equivalents)} of these equivalent" * bool(equivalents) + f", {explained} explained" * bool(explained)
+        print(f"{len(chosen) - len(survived) - len(errors)} killed, {len(survived)} survived{of_these}, {len(errors)} errors")
         if silent:
             print(f"no test notices: {', '.join(silent)}")
         if wrong:
@@ -511,7 +513,7 @@ def main() -> int:
         chosen = select(mutations, args.only, args.shard)
         if args.list:
             for m in chosen:
-                marks = "".join([f", {m.preset} build" * (m.preset != "release"), ", equivalent" * m.equivalent])
+                marks = "".join([f", {m.preset} build" * (m.preset != "release"), *(f", {mark}" for mark in sorted(m.marks))])
                 print(f"{m.id:5} {m.file} | {' '.join(m.tests)}{marks}\n      {m.text}")
             return 0
         if args.check:

@@ -69,7 +69,7 @@ static void test_texts(void **state) {
   (void)state;
   char longest[5000];
   memset(longest, '#', sizeof longest);
-  memcpy(longest, "# ", 2);
+  longest[1] = ' ';
   strcpy(longest + 4000, "\n" KEY "\n");
   static const char *const good[] = {KEY, KEY "\n", "# a comment\n#\n\n" KEY "\r\nand what else stands there\n"};
   for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

@@ -1,12 +1,14 @@
 // Files of kept sessions: what is read again, and what is not, however well it is made.
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,6 +73,28 @@ static void test_written_and_read(void **state) {
   expect("2.session", SN_ERR_NOT_FOUND, "there is none");
   sn_kept_file_remove(&folder, "1.session");
   expect("1.session", SN_ERR_NOT_FOUND, "there is none");
+}
+
+// What cannot be written leaves what was there, and nothing else.
+static void test_failed_write(void **state) {
+  (void)state;
+  SnError err = {0};
+  struct rlimit before, little = {8, 8};
+  struct stat st;
+  char path[128];
+  write_good("9.session", "as it was");
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, SIG_IGN);
+  little.rlim_max = before.rlim_max;
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+  const SnKeptBytes bytes = {(unsigned char *)(uintptr_t) "anew", 4};
+  const SnCode code = sn_kept_file_write(&folder, "9.session", bytes, true, &err);
+  assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+  assert_int_equal(code, SN_ERR_IO);
+  assert_non_null(strstr(err.text, "cannot write 9.session"));
+  expect("9.session", SN_OK, "as it was");
+  path_of(path, "9.session.new");
+  assert_int_not_equal(stat(path, &st), 0);
 }
 
 static void test_names(void **state) {
@@ -181,8 +205,9 @@ static void test_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_names),  cmocka_unit_test(test_rights),
-      cmocka_unit_test(test_damaged),          cmocka_unit_test(test_folder), cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_written_and_read), cmocka_unit_test(test_failed_write), cmocka_unit_test(test_names),
+      cmocka_unit_test(test_rights),           cmocka_unit_test(test_damaged),      cmocka_unit_test(test_folder),
+      cmocka_unit_test(test_refused),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }

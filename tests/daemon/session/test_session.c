@@ -78,7 +78,9 @@ static void test_connections(void **state) {
   assert_true(reserve(&s, &peer, 1, ""));
   for (int i = 0; i < MOST; i++) assert_true(reserve(&s, &peer, 2, ""));
   assert_false(reserve(&s, &peer, 2, "3 sessions of this connection are open"));
-  SnSession *first = add(&s, &peer, 1, 100), *second = add(&s, &peer, 2, 101);
+  SnSession *first = add(&s, &peer, 1, 100);
+  assert_false(reserve(&s, &peer, 2, "3 sessions of this connection are open"));
+  SnSession *second = add(&s, &peer, 2, 101);
   assert_false(reserve(&s, &peer, 2, "3 sessions of this connection are open"));
   // The other connection's place is not the one that is given back.
   const SnRoute given_back = route_of(&peer, 2);

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "daemon/wire/endpoint_private.h"
+#include "daemon/wire/sockets_private.h"
 
 static void test_allowed(void **state) {
   (void)state;
@@ -33,6 +34,8 @@ static void test_refused(void **state) {
       {"tcp://eth0:7440", "reachable from other machines"},
       {"tcp://127.0.0.1.evil.org:7440", "reachable from other machines"},
       {"tcp://127.0.0.256:7440", "reachable from other machines"},
+      {"tcp://127.0.0.1.5:7440", "reachable from other machines"},
+      {"tcp://127.0.0.1.:7440", "reachable from other machines"},
       {"tcp://localhost:7440", "reachable from other machines"},
       {"tcp://[::]:7440", "reachable from other machines"},
       {"tcp://:::7440", "reachable from other machines"},
@@ -128,6 +131,36 @@ static void test_path_length(void **state) {
   assert_non_null(strstr(err.text, "108 bytes"));
 }
 
+// No two of the addresses may be the same; the second one of requests is of tcp.
+static void test_addresses(void **state) {
+  (void)state;
+  static const char *const cases[][5] = {
+      {"ipc:///a", "", "ipc:///t", "ipc:///r", NULL},
+      {"ipc:///a", "tcp://127.0.0.1:7440", "", "", NULL},
+      {"ipc:///a", "", "ipc:///a", "ipc:///r", "telemetry and requests need different addresses"},
+      {"ipc:///a", "", "ipc:///t", "ipc:///a", "records and requests need different addresses"},
+      {"ipc:///a", "", "ipc:///t", "ipc:///t", "telemetry and records need different addresses"},
+      {"ipc:///a", "tcp://127.0.0.1:7440", "tcp://127.0.0.1:7440", "", "telemetry and requests need"},
+      {"ipc:///a", "tcp://127.0.0.1:7440", "", "tcp://127.0.0.1:7440", "records and requests need"},
+      {"ipc:///a", "ipc:///b", "", "", "it must begin with tcp://"},
+      {"ipc:///a", "", "tcp://*:7441", "", "reachable from other machines"},
+      {"ipc:///a", "", "", "tcp://*:7442", "reachable from other machines"},
+      {"tcp://*:7440", "", "", "", "reachable from other machines"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    static SnConfig config;
+    SnError err = {0};
+    snprintf(config.endpoint, sizeof config.endpoint, "%s", cases[i][0]);
+    snprintf(config.tcp, sizeof config.tcp, "%s", cases[i][1]);
+    snprintf(config.telemetry, sizeof config.telemetry, "%s", cases[i][2]);
+    snprintf(config.records, sizeof config.records, "%s", cases[i][3]);
+    const SnCode code = sn_sockets_check(&config, &err);
+    if (!cases[i][4] && code != SN_OK) fail_msg("%s", err.text);
+    if (cases[i][4] && (code != SN_ERR_ARGUMENT || !strstr(err.text, cases[i][4])))
+      fail_msg("'%s' does not say '%s'", err.text, cases[i][4]);
+  }
+}
+
 static void test_lock(void **state) {
   (void)state;
   char folder[] = "/tmp/sinew-test-XXXXXX", address[64], path[64], mine[32];
@@ -154,6 +187,7 @@ static void test_lock(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_allowed),     cmocka_unit_test(test_refused),
                                      cmocka_unit_test(test_with_keys),   cmocka_unit_test(test_folder_of_a_socket),
-                                     cmocka_unit_test(test_path_length), cmocka_unit_test(test_lock)};
+                                     cmocka_unit_test(test_path_length), cmocka_unit_test(test_addresses),
+                                     cmocka_unit_test(test_lock)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
