@@ -80,9 +80,9 @@ static void test_limits(void **state) {
   expect(&inbox, 6, 70, MOST_BYTES - 1, false);
   expect(&inbox, 6, 71, 1, false);
   assert_null(sn_inbox_pop(&inbox));
-  for (unsigned char i = 0; i < 3 * MOST; i++) {  // what was taken out does not count
-    assert_true(put(&inbox, 4, i, MOST_BYTES, false));
-    expect(&inbox, 4, i, MOST_BYTES, false);
+  for (int i = 0; i < 3 * MOST; i++) {  // what was taken out does not count
+    assert_true(put(&inbox, 4, (unsigned char)i, MOST_BYTES, false));
+    expect(&inbox, 4, (unsigned char)i, MOST_BYTES, false);
   }
   sn_inbox_free(&inbox);
 }
