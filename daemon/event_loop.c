@@ -228,7 +228,6 @@ static void drain(Loop *loop) {
   SnDaemon *d = loop->d;
   sn_log_event(&d->log, SN_LOG_INFO, "stopping");
   sn_systemd_notify(&d->systemd, "STOPPING=1");
-  sn_models_cancel(&d->models);
   sn_loader_stop(d);
   sn_sessions_forget(&d->sessions);  // the planner thread frees them now
   sn_scheduler_stop(&d->scheduler);

@@ -8,6 +8,9 @@
 // A file is written under another name and then renamed, so that there is the old one or the new one, whatever ends the
 // process. Settings are also on the disk (fsync) before they are answered: they outlast a loss of power. A warm start
 // is not; one that a loss of power has spoiled is refused by its checksum, and the session goes on without it.
+//
+// While a session is being restored a third file says how many daemons have tried that: ID.restoring. A daemon that
+// finds it has one before it that ended meanwhile, perhaps by that session.
 #ifndef SINEW_DAEMON_KEEP_KEEP_H_
 #define SINEW_DAEMON_KEEP_KEEP_H_
 
@@ -27,7 +30,12 @@ typedef enum SnKeptState {
 } SnKeptState;
 
 // Names the files of a session.
-typedef enum SnKeptPart { SN_KEPT_SETTINGS, SN_KEPT_WARM, SN_KEPT_PARTS } SnKeptPart;
+typedef enum SnKeptPart {
+  SN_KEPT_SETTINGS,
+  SN_KEPT_WARM,
+  SN_KEPT_PARTS,
+  SN_KEPT_MARK = SN_KEPT_PARTS  // it is being restored; no part of the session
+} SnKeptPart;
 
 // Holds packed bytes of the heap.
 typedef struct SnKeptBytes {
@@ -54,6 +62,8 @@ typedef struct SnKept {
   bool failing;                        // the latest attempt failed, and the log says so
 
   // Whoever has the session's planner: the loader thread that opens it, then the planner thread.
+  bool marked;               // this daemon has begun to restore it and is not done
+  int tries;                 // daemons in a row that have begun to restore it, this one too once it has
   uint64_t restarts, epoch;  // see KeptSession
   double warmed;             // when its warm start was last handed over
   struct SnKept *next;
@@ -64,6 +74,14 @@ typedef struct SnKeptFolder {
   const char *path;
 } SnKeptFolder;
 
+// Names a session that could not be gone on from, for whoever asks for it.
+typedef struct SnKeptRefusal {
+  uint64_t id;
+  const SnPeer *owner;
+} SnKeptRefusal;
+
+enum { SN_KEPT_REFUSALS = 64 };
+
 struct SnKeeper {
   const SnConfig *config;
   const SnLog *log;
@@ -72,8 +90,10 @@ struct SnKeeper {
   SnKeptFolder folder;
   pthread_mutex_t mutex;
   pthread_cond_t filled;
-  SnKept *first;  // under the mutex, as what follows
-  size_t bytes;   // counts all files
+  SnKept *first;                            // under the mutex, as what follows
+  size_t bytes;                             // counts all files
+  SnKeptRefusal refused[SN_KEPT_REFUSALS];  // the latest ones, a ring
+  uint64_t refusals;                        // how many there have been
   bool stop;
   pthread_t thread;
   bool running;  // there is a folder, and a thread that writes there
@@ -95,6 +115,12 @@ SnKept *sn_keeper_add(SnKeeper *keeper, const char *name, SnPeer *owner);
 void sn_keeper_opened(SnKept *kept, uint64_t id);
 // Returns whether a session with that id is in the folder and not open yet; *owner is whose. Any thread may call it.
 bool sn_keeper_restoring(SnKeeper *keeper, uint64_t id, const SnPeer **owner);
+// Returns whether a session with that id was moved aside by sn_keeper_refuse; *owner is whose. Any thread may call it.
+bool sn_keeper_refused(SnKeeper *keeper, uint64_t id, const SnPeer **owner);
+
+// Marks that this daemon begins to restore a session, once however often it is called. Is undone by sn_keeper_opened,
+// sn_keeper_refuse and sn_keeper_stop, and so not where the daemon ends otherwise. Who calls it may wait for files.
+void sn_keeper_mark(SnKept *kept);
 
 // Gives the name free and lets the files be removed; the answer (NULL: none) leaves once they are. Any thread may call
 // it.

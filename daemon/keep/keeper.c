@@ -111,7 +111,28 @@ SnKept *sn_keeper_add(SnKeeper *k, const char *name, SnPeer *owner) {
   return sn_keeper_new(k, name, owner, SN_KEPT_OPENING);
 }
 
+void sn_keeper_mark(SnKept *kept) {
+  SnKeeper *k = kept->keeper;
+  char name[SN_KEPT_NAME], text[16];
+  SnError err = {0};
+  if (kept->marked) return;
+  kept->marked = true;
+  snprintf(text, sizeof text, "%d", ++kept->tries);
+  // Where no mark can be written the session is restored all the same.
+  sn_kept_file_write(&k->folder, sn_kept_file_name(kept->id, SN_KEPT_MARK, name), (SnKeptBytes){text, strlen(text)},
+                     false, &err);
+}
+
+static void unmark(SnKept *kept) {
+  char name[SN_KEPT_NAME];
+  if (kept->marked || kept->tries > 0)
+    sn_kept_file_remove(&kept->keeper->folder, sn_kept_file_name(kept->id, SN_KEPT_MARK, name));
+  kept->marked = false;
+  kept->tries = 0;
+}
+
 void sn_keeper_opened(SnKept *kept, uint64_t id) {
+  unmark(kept);
   pthread_mutex_lock(&kept->keeper->mutex);
   kept->id = id;
   if (kept->state != SN_KEPT_CLOSED) kept->state = SN_KEPT_OPEN;
@@ -125,6 +146,18 @@ bool sn_keeper_restoring(SnKeeper *k, uint64_t id, const SnPeer **owner) {
   for (const SnKept *kept = k->first; kept && !found; kept = kept->next) {
     found = kept->state == SN_KEPT_RESTORING && kept->id == id;
     if (found) *owner = kept->owner;
+  }
+  pthread_mutex_unlock(&k->mutex);
+  return found;
+}
+
+bool sn_keeper_refused(SnKeeper *k, uint64_t id, const SnPeer **owner) {
+  bool found = false;
+  if (!k->running) return false;
+  pthread_mutex_lock(&k->mutex);
+  for (int i = 0; i < SN_KEPT_REFUSALS && !found; i++) {
+    found = k->refused[i].owner && k->refused[i].id == id;
+    if (found) *owner = k->refused[i].owner;
   }
   pthread_mutex_unlock(&k->mutex);
   return found;
@@ -160,8 +193,10 @@ void sn_keeper_refuse(SnKept *kept, const char *why) {
   for (int part = SN_KEPT_PARTS - 1; part >= 0; part--)
     if (kept->written[part] > 0)
       sn_kept_file_refuse(&k->folder, sn_kept_file_name(kept->id, (SnKeptPart)part, name), k->log, why);
+  unmark(kept);
   pthread_mutex_lock(&k->mutex);
   forget_files(k, kept);
+  k->refused[k->refusals++ % SN_KEPT_REFUSALS] = (SnKeptRefusal){kept->id, kept->owner};
   pthread_mutex_unlock(&k->mutex);
   sn_keeper_close(kept, NULL);
 }
@@ -366,6 +401,7 @@ void sn_keeper_stop(SnKeeper *k) {
   pthread_cond_signal(&k->filled);
   pthread_mutex_unlock(&k->mutex);
   pthread_join(k->thread, NULL);
+  for (SnKept *kept = k->first; kept; kept = kept->next) unmark(kept);
   k->running = false;
   free_keeper(k);
 }

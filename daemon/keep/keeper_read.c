@@ -104,11 +104,40 @@ static bool read_part(SnKeeper *k, DIR *dir, SnKeptPart wanted) {
   return true;
 }
 
+// How many daemons have begun to restore a session and have not come to the end of it; a mark that cannot be read is
+// one's.
+static int read_mark(const SnKeeper *k, const char *name) {
+  SnKeptBytes bytes;
+  SnError err = {0};
+  if (sn_kept_file_read(&k->folder, name, &bytes, &err) != SN_OK) return 1;
+  char text[16] = "";
+  if (bytes.size < sizeof text) memcpy(text, bytes.bytes, bytes.size);
+  free(bytes.bytes);
+  const long tries = strtol(text, NULL, 10);
+  return tries >= 1 && tries < 1000 ? (int)tries : 1;
+}
+
+static void read_marks(SnKeeper *k, DIR *dir) {
+  rewinddir(dir);
+  for (const struct dirent *entry; (entry = readdir(dir));) {
+    uint64_t id;
+    SnKeptPart part;
+    if (!sn_kept_file_parse(entry->d_name, &id, &part) || part != SN_KEPT_MARK) continue;
+    SnKept *kept = find_id(k, id);
+    if (!kept) {
+      sn_kept_file_remove(&k->folder, entry->d_name);
+      continue;
+    }
+    kept->tries = read_mark(k, entry->d_name);
+  }
+}
+
 SnCode sn_keeper_read(SnKeeper *k, SnError *err) {
   DIR *dir = fdopendir(fcntl(k->folder.fd, F_DUPFD_CLOEXEC, 0));
   if (!dir) return sn_fail(err, SN_ERR_IO, "state: cannot read %s: %s", k->folder.path, strerror(errno));
   bool ok = true;
   for (int part = 0; ok && part < SN_KEPT_PARTS; part++) ok = read_part(k, dir, (SnKeptPart)part);
+  if (ok) read_marks(k, dir);
   closedir(dir);
   return ok ? SN_OK
             : sn_fail(err, SN_ERR_MEMORY, "state: %s cannot be read: memory or files are lacking", k->folder.path);

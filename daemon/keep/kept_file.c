@@ -22,7 +22,7 @@ typedef struct Header {
 } Header;
 
 static const char magic[8] = "sinewK1\n";
-static const char *const endings[SN_KEPT_PARTS] = {".session", ".warm"};
+static const char *const endings[SN_KEPT_PARTS + 1] = {".session", ".warm", ".restoring"};
 
 static SnCode io_error(SnError *err, const char *what, const char *name) {
   return sn_fail(err, SN_ERR_IO, "cannot %s %s: %s", what, name, strerror(errno));
@@ -38,7 +38,7 @@ const char *sn_kept_file_name(uint64_t id, SnKeptPart part, char name[SN_KEPT_NA
 bool sn_kept_file_parse(const char *name, uint64_t *id, SnKeptPart *part) {
   char again[SN_KEPT_NAME];
   *id = strtoull(name, NULL, 10);
-  for (int i = 0; i < SN_KEPT_PARTS; i++) {
+  for (int i = 0; i <= SN_KEPT_MARK; i++) {
     *part = (SnKeptPart)i;
     if (!strcmp(sn_kept_file_name(*id, *part, again), name)) return *id != 0;
   }

@@ -11,10 +11,12 @@
 // An evaluation is wanted within so many seconds: behind the deadlines of controllers, before plans that may take long.
 #define EVALUATION_TIME 1.0
 
+static bool may_know(const SnPeer *peer, const SnPeer *owner) { return owner == peer || peer->role == SN_ROLE_ADMIN; }
+
 // Whether a session is on its way to a peer who may use it.
 static bool is_coming(SnDaemon *d, const SnPeer *peer, uint64_t id) {
   const SnPeer *owner;
-  return sn_keeper_restoring(&d->keeper, id, &owner) && (owner == peer || peer->role == SN_ROLE_ADMIN);
+  return sn_keeper_restoring(&d->keeper, id, &owner) && may_know(peer, owner);
 }
 
 // The session of a request, whose lease it renews. NULL and err when there is none, or not yet. One of another key is
@@ -34,7 +36,11 @@ static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *er
     if (session->left > 0) session->left = now;
     return session;
   }
-  sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; it was closed, or its lease ran out", (unsigned long long)id);
+  const SnPeer *owner;
+  const bool refused = sn_keeper_refused(&d->keeper, id, &owner) && may_know(job->route.peer, owner);
+  sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; %s", (unsigned long long)id,
+          refused ? "it could not be restored after a restart of the daemon, whose log says why: open it anew"
+                  : "it was closed, or its lease ran out");
   return NULL;
 }
 

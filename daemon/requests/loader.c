@@ -529,12 +529,18 @@ void sn_loader_stop(SnDaemon *d) {
   SnLoader *l = &d->loader;
   if (l->threads == 0) return;
   sn_queue_close(&l->jobs);
+  sn_models_cancel(&d->models);
   for (int i = 0; i < l->threads; i++) pthread_join(l->thread[i], NULL);
   for (SnJob *job = l->held, *next; job; job = next) {
     next = job->next;
     refuse(d, job);
   }
   l->held = NULL;
+  for (SnJob *job = l->suspects, *next; job; job = next) {
+    next = job->next;
+    refuse(d, job);
+  }
+  l->suspects = NULL;
   sn_queue_free(&l->jobs);
   pthread_mutex_destroy(&l->mutex);
   l->threads = 0;

@@ -25,6 +25,7 @@ typedef struct SnLoader {
   pthread_mutex_t mutex;
   SnRoute at_work[SN_LOADER_THREADS];  // client whose job each thread works on, size 0: none. Under the mutex
   SnJob *held;                         // jobs of clients that have their share of threads, oldest first
+  SnJob *suspects;  // sessions to be restored one by one, since a daemon has ended while it did so. Under the mutex
   pthread_t thread[SN_LOADER_THREADS];
   int threads;
 } SnLoader;

@@ -1,5 +1,9 @@
 // Sessions of the last daemon: each is opened again by a loader thread, under its id, while requests are served.
 // Whoever asks for one that is on its way is told so.
+//
+// One that ends the daemon must not do so at each start. Those that were being restored when the daemon ended are
+// restored one after the other, so that the mark of each counts its own faults; the third attempt goes without the warm
+// start, and what has ended three daemons in a row is moved aside.
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -10,13 +14,27 @@
 // Attempts, and those of them that are made with the warm start.
 enum { ATTEMPTS = 4, COLD = 2, PAUSE_NS = 50000000 };
 
+// Daemons that a session may have ended: from so many on it goes without its warm start, or is moved aside.
+enum { TRIES_WARM = 2, TRIES = 3 };
+
 // Loader threads take these jobs for those of one client: there is a thread left for others.
 static const char route_name[] = "\0restored";
 
+// The next one of those that are restored one by one has its turn.
+static void next_suspect(SnDaemon *d) {
+  pthread_mutex_lock(&d->loader.mutex);
+  SnJob *job = d->loader.suspects;
+  if (job && sn_queue_push(&d->loader.jobs, job)) d->loader.suspects = job->next;
+  pthread_mutex_unlock(&d->loader.mutex);
+}
+
 void sn_restore_failed(SnDaemon *d, const SnJob *job, const SnError *err) {
+  const bool suspect = job->kept->tries > 1;
   sn_sessions_unreserve(&d->sessions, &job->route);
-  sn_keeper_refuse(job->kept, err->text);
+  // That the daemon stops is not the session's fault.
+  if (!sn_queue_closed(&d->loader.jobs)) sn_keeper_refuse(job->kept, err->text);
   sn_keeper_release(job->kept);
+  if (suspect) next_suspect(d);
 }
 
 // The opening that leads to where the session was: its settings, and its warm start, if there is one.
@@ -44,8 +62,14 @@ static SnSession *try_once(SnDaemon *d, SnJob *job, bool *cold, bool *parked, Sn
 bool sn_restore_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__KeptSession *from = job->kept->from;
   const double began = sn_clock_now();
-  bool parked = false, cold = false;
+  sn_keeper_mark(job->kept);
+  const bool suspect = job->kept->tries > 1;
+  bool parked = false, cold = job->kept->tries > TRIES_WARM;
   SnError err = {0};
+  if (cold)
+    sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = from->session},
+                 "restored-cold: '%s', goes on without its warm start: %d sinewds ended while they restored it",
+                 from->name, job->kept->tries - 1);
   SnSession *session = try_once(d, job, &cold, &parked, &err);
   // A lack of memory or files passes. What does not may be the warm start's fault: the model is another one since.
   for (int k = 1; k < ATTEMPTS && !session && !parked; k++) {
@@ -63,6 +87,7 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
                  "restored: '%s', task %s, %s a warm start, in %.3f s", from->name, from->task,
                  cold ? "without" : "with", sn_clock_now() - began);
     sn_loader_admit(d, job, session, NULL);
+    if (suspect) next_suspect(d);
   } else if (!parked) {
     sn_restore_failed(d, job, &err);
   }
@@ -86,20 +111,38 @@ static SnJob *make_job(SnKept *kept) {
   return job;
 }
 
+// Lines a session up to be restored, or moves it aside. Returns false when memory ends.
+static bool begin_one(SnDaemon *d, SnKept *kept) {
+  SnError err = {0};
+  SnJob *job = make_job(kept);
+  if (!job) return false;
+  const bool suspect = kept->tries > 0;
+  SnCode code = kept->tries < TRIES
+                    ? SN_OK
+                    : sn_fail(&err, SN_ERR_STATE, "%d sinewds in a row ended while they restored it", kept->tries);
+  if (code == SN_OK) code = sn_sessions_reserve(&d->sessions, &job->route, INT_MAX, &err);
+  if (code == SN_OK && suspect) {
+    pthread_mutex_lock(&d->loader.mutex);
+    job->next = d->loader.suspects;
+    d->loader.suspects = job;
+    pthread_mutex_unlock(&d->loader.mutex);
+    return true;
+  }
+  if (code == SN_OK && sn_queue_push(&d->loader.jobs, job)) return true;
+  if (code == SN_OK) sn_sessions_unreserve(&d->sessions, &job->route);
+  if (code == SN_OK) sn_fail(&err, SN_ERR_LIMIT, "too many requests wait for the loader threads");
+  sn_keeper_refuse(kept, err.text);
+  sn_keeper_release(kept);
+  sn_job_free(job);
+  return true;
+}
+
 SnCode sn_restore_sessions(SnDaemon *d, SnError *failure) {
   if (!d->keeper.running) return SN_OK;
   for (SnKept *kept = d->keeper.first, *next; kept; kept = next) {
     next = kept->next;  // one that is refused goes
-    SnError err = {0};
-    SnJob *job = make_job(kept);
-    if (!job) return sn_fail(failure, SN_ERR_MEMORY, "out of memory");
-    const SnCode code = sn_sessions_reserve(&d->sessions, &job->route, INT_MAX, &err);
-    if (code == SN_OK && sn_queue_push(&d->loader.jobs, job)) continue;
-    if (code == SN_OK) sn_sessions_unreserve(&d->sessions, &job->route);
-    if (code == SN_OK) sn_fail(&err, SN_ERR_LIMIT, "too many requests wait for the loader threads");
-    sn_keeper_refuse(kept, err.text);
-    sn_keeper_release(kept);
-    sn_job_free(job);
+    if (!begin_one(d, kept)) return sn_fail(failure, SN_ERR_MEMORY, "out of memory");
   }
+  next_suspect(d);
   return SN_OK;
 }

@@ -1,0 +1,29 @@
+// Preloaded into a program: it is killed a tenth of a second after it has begun to open a file whose path has the word
+// that SN_TEST_CRASH names. Files with the word of SN_TEST_SLOW take twice as long to open.
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOMENT_US = 100000 };
+
+static bool has_word(const char *path, const char *variable) {
+  const char *word = getenv(variable);
+  return word && strstr(path, word);
+}
+
+#pragma GCC visibility push(default)
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+  static FILE *(*real)(const char *, const char *);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fopen");
+  if (has_word(path, "SN_TEST_SLOW")) usleep(2 * MOMENT_US);
+  if (has_word(path, "SN_TEST_CRASH")) {
+    usleep(MOMENT_US);
+    raise(SIGKILL);  // as a crash, without a file of the memory
+  }
+  return real(path, mode);
+}
+#pragma GCC visibility pop
