@@ -5,6 +5,7 @@
 //   daemon_test_hardships [SECONDS]      how long processes are stopped (2; the long form of tests/README.md: 10)
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -173,6 +175,50 @@ static void test_full_disk(void **state) {
   assert_true(sn_test_kept_weight(&c, a, &version) == 3);
   sn_test_done(sn_test_request(&c, SN_TEST_MESSAGE(load_model, LOAD_MODEL, &load)));
   sn_test_done(opened);
+}
+
+// Likewise where the folder is a file system of its own that is full. It is this test's alone, with all that it starts:
+// so it is the last one.
+static void test_full_file_system(void **state) {
+  (void)state;
+  SnTestDaemon other = {0};
+  char folder[128], filler[160], block[4096] = "";
+  sn_test_daemon_prepare(&other);
+  snprintf(folder, sizeof folder, "%s/state", other.folder);
+  assert_int_equal(mkdir(folder, 0700), 0);
+  if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+      mount("none", folder, "tmpfs", 0, "size=256k,mode=0700") != 0) {
+    print_message("skipped: no file system can be mounted here: %s\n", strerror(errno));
+    sn_test_daemon_remove(&other);
+    skip();
+  }
+  sn_test_kept_start(&other, &c, NULL);
+  Sinew__V1__Reply *opened = sn_test_open_named(&c, "full", 1, NULL);
+  const uint64_t session = opened->open->session;
+  uint64_t version;
+  assert_false(tune_warns(session, 2));
+  snprintf(filler, sizeof filler, "%s/filler", folder);
+  const int fd = open(filler, O_WRONLY | O_CREAT, 0600);
+  assert_true(fd >= 0);
+  while (write(fd, block, sizeof block) > 0) continue;
+  assert_int_equal(errno, ENOSPC);
+  close(fd);
+  assert_true(tune_warns(session, 3));
+  for (int k = 0; k < 5; k++) expect_plan(session, opened->open->initial);
+  assert_true(sn_test_kept_weight(&c, session, &version) == 3);
+  // A kill leaves what could be written; with room again all is kept again.
+  sn_test_kept_restart(&other, SIGKILL, NULL);
+  assert_true(sn_test_kept_weight(&c, session, &version) == 2);
+  assert_true(tune_warns(session, 4));
+  assert_int_equal(unlink(filler), 0);
+  for (int i = 0; i < 500 && !sn_test_daemon_logged(&other, "is kept again"); i++) usleep(10000);
+  sn_test_kept_restart(&other, SIGKILL, NULL);
+  assert_true(sn_test_kept_weight(&c, session, &version) == 4);
+  sn_test_done(opened);
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&other, SIGTERM), 0);
+  assert_int_equal(umount(folder), 0);
+  sn_test_daemon_remove(&other);
 }
 
 // The folder of sessions is taken away.
@@ -365,7 +411,8 @@ int main(int argc, char **argv) {
                                      EACH(test_no_memory),
                                      cmocka_unit_test(test_clock_jumps),
                                      cmocka_unit_test(test_read_only_folder),
-                                     cmocka_unit_test(test_broken_log)};
+                                     cmocka_unit_test(test_broken_log),
+                                     cmocka_unit_test(test_full_file_system)};
 #undef EACH
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

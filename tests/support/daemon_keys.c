@@ -49,14 +49,19 @@ void sn_test_keyed_prepare(SnTestKeyed *k) {
 
 void sn_test_keyed_start(SnTestKeyed *k) {
   char text[6][192];
-  const char *const args[] = {text[0], text[1], text[2], text[3], text[4], *k->state ? text[5] : NULL, NULL};
+  const char *const args[] = {text[0], text[1], text[2], text[3], text[4], k->keeps ? text[5] : NULL, NULL};
   snprintf(text[0], sizeof text[0], "--curve-key=%s", k->key_file);
   snprintf(text[1], sizeof text[1], "--allow=%s", k->allow);
   snprintf(text[2], sizeof text[2], "--tcp=%s", k->tcp);
   snprintf(text[3], sizeof text[3], "--telemetry=%s", k->telemetry);
   snprintf(text[4], sizeof text[4], "--records=%s", k->records);
-  snprintf(text[5], sizeof text[5], "--state=%s", k->state);
+  snprintf(text[5], sizeof text[5], "--state=%s/state", k->daemon.folder);
   sn_test_daemon_start(&k->daemon, args);
+}
+
+void sn_test_keyed_restart(SnTestKeyed *k, int signal) {
+  assert_int_equal(sn_test_daemon_stop(&k->daemon, signal), signal == SIGKILL ? -1 : 0);
+  sn_test_keyed_start(k);
 }
 
 void sn_test_keyed_stop(SnTestKeyed *k) {

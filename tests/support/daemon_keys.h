@@ -17,7 +17,7 @@ typedef struct SnTestKeyed {
   SnTestKey server;
   char tcp[64], telemetry[64], records[64];  // loopback addresses, which need keys
   char key_file[128], allow[128];
-  char state[128];  // folder that sessions are kept in; "": none
+  bool keeps;  // sessions outlast it, in its folder/state; to be set before the start
 } SnTestKeyed;
 
 // Writes a file into the daemon's folder with a mode.
@@ -28,6 +28,8 @@ void sn_test_keyed_prepare(SnTestKeyed *keyed);
 // Starts the daemon at these addresses, its ipc endpoint too.
 void sn_test_keyed_start(SnTestKeyed *keyed);
 void sn_test_keyed_stop(SnTestKeyed *keyed);
+// Ends it by a signal and starts it again, with its list as it is then.
+void sn_test_keyed_restart(SnTestKeyed *keyed, int signal);
 
 // Tells the daemon to read the list again, and waits for its line of the log, which has that word.
 void sn_test_keyed_reload(SnTestKeyed *keyed, const char *allow, const char *word);
