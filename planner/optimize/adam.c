@@ -40,9 +40,9 @@ SN_LOCAL bool adam_beyond(const SnModel *m, int k, sn_real u) {
 }
 
 SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
-                              const sn_real *offset, sn_real *ctrl) {
-  SN_FOR(i, g->nstep * m->nu) {
-    const int t = i / m->nu, k = i % m->nu;
+                              const sn_real *offset, SnPart rows, sn_real *ctrl) {
+  SN_FOR(n, (rows.to - rows.from) * m->nu) {
+    const int i = rows.from * m->nu + n, t = i / m->nu, k = i % m->nu;
     const sn_real u = adam_control(m, g, base, offset, t, k);
     ctrl[i] = m->ctrl_limited[k] ? sn_clip(u, m->ctrl_range[2 * k], m->ctrl_range[2 * k + 1]) : u;
   }
@@ -50,9 +50,9 @@ SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lan
 }
 
 SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
-                              const sn_real *offset, const sn_real *ctrl_bar, sn_real *gradient) {
-  SN_FOR(i, g->knots * m->nu) {
-    const int j = i / m->nu, k = i % m->nu;
+                              const sn_real *offset, const sn_real *ctrl_bar, SnPart knots, sn_real *gradient) {
+  SN_FOR(n, (knots.to - knots.from) * m->nu) {
+    const int i = knots.from * m->nu + n, j = i / m->nu, k = i % m->nu;
     int from, to;
     sn_real sum = 0;
     adam_support(g, j, &from, &to);
@@ -116,10 +116,10 @@ SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
+SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base, SnPart knots,
                              sn_real *offset) {
-  SN_FOR(i, g->knots * m->nu) {
-    const int j = i / m->nu, k = i % m->nu;
+  SN_FOR(n, (knots.to - knots.from) * m->nu) {
+    const int i = knots.from * m->nu + n, j = i / m->nu, k = i % m->nu;
     int from, to;
     if (!m->ctrl_limited[k]) continue;
     sn_real least = 0, most = 0;

@@ -58,15 +58,20 @@ typedef struct SnAdamMoments {
   sn_real power1, power2;
 } SnAdamMoments;
 
-// Controls (nstep, nu): base + unit * spline(offset), clamped to the ranges. Offsets of 0 give the base, bit for bit.
-// Ends with a sync, as all of these.
-SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
-                              const sn_real *offset, sn_real *ctrl);
+// Names knots, or rows, [from, to) of a plan.
+typedef struct SnPart {
+  int from, to;
+} SnPart;
 
-// Applies the chain rule backwards: writes the gradient (knots, nu) from ctrl_bar (nstep, nu). A control beyond its
-// range before the clamp has no derivative; at its bound it has that inside.
+// Writes some rows of the controls (nstep, nu): base + unit * spline(offset), clamped to the ranges. Offsets of 0 give
+// the base, bit for bit. Ends with a sync, as all of these.
+SN_FUNC void sn_adam_controls(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
+                              const sn_real *offset, SnPart rows, sn_real *ctrl);
+
+// Applies the chain rule backwards: writes the gradient (knots, nu) of some knots from ctrl_bar (nstep, nu). A control
+// beyond its range before the clamp has no derivative; at its bound it has that inside.
 SN_FUNC void sn_adam_gradient(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base,
-                              const sn_real *offset, const sn_real *ctrl_bar, sn_real *gradient);
+                              const sn_real *offset, const sn_real *ctrl_bar, SnPart knots, sn_real *gradient);
 
 // Limits the gradient in place.
 SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
@@ -77,8 +82,9 @@ SN_FUNC void sn_adam_clip(const SnModel *m, const SnAdamGrid *g, const SnAdamRul
 SN_FUNC void sn_adam_step(const SnModel *m, const SnAdamGrid *g, const SnAdamRule *rule, SnLane *lane,
                           const sn_real *gradient, SnAdamMoments *moments, sn_real *offset);
 
-// Cuts every offset to what at least one of the controls that it raises can use. This is exact for a knot a step; with
-// fewer knots it keeps offsets from running away behind the clamp.
-SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base, sn_real *offset);
+// Cuts the offsets of some knots to what at least one of the controls that they raise can use. This is exact for a knot
+// a step; with fewer knots it keeps offsets from running away behind the clamp.
+SN_FUNC void sn_adam_project(const SnModel *m, const SnAdamGrid *g, SnLane *lane, const sn_real *base, SnPart knots,
+                             sn_real *offset);
 
 #endif

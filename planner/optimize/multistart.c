@@ -46,7 +46,8 @@ SN_LOCAL void multistart_resample(const SnLane *lane, const SnMultistart *r, sn_
 }
 
 // Moves the moments of start s, which are kept, by what of the plan is gone.
-SN_LOCAL void multistart_move(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s, int knots) {
+SN_LOCAL void multistart_shift_moments(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                       int knots) {
   if (r->time.parts > 0 && r->grid.time.parts == 0) {
     multistart_resample(lane, r, s->moments.first, m->nu, false);
     multistart_resample(lane, r, s->moments.second, m->nu, true);
@@ -65,7 +66,7 @@ SN_FUNC void sn_multistart_init(const SnModel *m, SnLane *lane, const SnMultista
   sn_lane_zero(lane, s->best, n);
   sn_lane_zero(lane, s->gradient, n);
   if (i == 0 && r->keep) {
-    multistart_move(m, lane, r, s, knots);
+    multistart_shift_moments(m, lane, r, s, knots);
   } else {
     sn_lane_zero(lane, s->moments.first, n);
     sn_lane_zero(lane, s->moments.second, n);
@@ -91,7 +92,7 @@ SN_LOCAL void multistart_step_back(const SnModel *m, SnLane *lane, const SnMulti
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
+SN_FUNC void sn_multistart_move(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
   if (s->ahead) return;
   if (s->diverged) {
     multistart_step_back(m, lane, r, s);
@@ -99,22 +100,47 @@ SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultista
   }
   sn_adam_clip(m, &r->grid, &r->rule, lane, s->gradient);
   sn_adam_step(m, &r->grid, &r->rule, lane, s->gradient, &s->moments, s->offset);
-  sn_adam_project(m, &r->grid, lane, s->base, s->offset);
+}
+
+SN_FUNC void sn_multistart_project(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                   SnPart knots) {
+  if (!s->ahead && !s->diverged) sn_adam_project(m, &r->grid, lane, s->base, knots, s->offset);
+}
+
+SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
+  const SnPart knots = {0, r->grid.knots};
+  sn_multistart_move(m, lane, r, s);
+  sn_multistart_project(m, lane, r, s, knots);
+}
+
+SN_FUNC void sn_multistart_rows(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                SnPart rows) {
+  sn_adam_controls(m, &r->grid, lane, s->base, s->offset, rows, s->ctrl);
 }
 
 SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s) {
-  sn_adam_controls(m, &r->grid, lane, s->base, s->offset, s->ctrl);
+  const SnPart rows = {0, r->grid.nstep};
+  sn_multistart_rows(m, lane, r, s, rows);
+}
+
+SN_FUNC void sn_multistart_gradient(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                    SnPart knots) {
+  sn_adam_gradient(m, &r->grid, lane, s->base, s->offset, s->ctrl_bar, knots, s->gradient);
 }
 
 SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
                                     int status, sn_real cost) {
+  const SnPart knots = {0, r->grid.knots};
+  if (status == SN_GRADIENT_DONE) sn_multistart_gradient(m, lane, r, s, knots);
+  sn_multistart_take(m, lane, r, s, status, cost);
+}
+
+SN_FUNC void sn_multistart_take(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s, int status,
+                                sn_real cost) {
   const int n = r->grid.knots * m->nu;
   const bool better = cost < s->best_cost;
   sn_real norm = (sn_real)NAN;
-  if (status == SN_GRADIENT_DONE) {
-    sn_adam_gradient(m, &r->grid, lane, s->base, s->offset, s->ctrl_bar, s->gradient);
-    norm = sn_norm(lane, s->gradient, n);
-  }
+  if (status == SN_GRADIENT_DONE) norm = sn_norm(lane, s->gradient, n);
   if (!multistart_finite(norm)) {
     norm = (sn_real)NAN;
     sn_lane_zero(lane, s->gradient, n);

@@ -78,6 +78,20 @@ SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMult
 // done.
 SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
                                     int status, sn_real cost);
+
+// Do the same in parts, between which a thread may pause. sn_multistart_move and then sn_multistart_project of all
+// knots is a step, sn_multistart_rows of all rows are the controls. sn_multistart_gradient of all knots, where the
+// status is done, and then sn_multistart_take is the evaluation.
+SN_FUNC void sn_multistart_move(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
+SN_FUNC void sn_multistart_project(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                   SnPart knots);
+SN_FUNC void sn_multistart_rows(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                SnPart rows);
+SN_FUNC void sn_multistart_gradient(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
+                                    SnPart knots);
+SN_FUNC void sn_multistart_take(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s, int status,
+                                sn_real cost);
+
 // Selects the best of the nominal and starts [0, count), in their order; at equal cost the earlier one.
 SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane, SnMultistart *r,
                                        const SnMultistartStart *start, int count);

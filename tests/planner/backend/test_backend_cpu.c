@@ -169,6 +169,58 @@ static void starts_pause(void **state) {
   free_fixture(&x);
 }
 
+// Calls that two iterations of Adam from one long start take, each until its second look at the clock, with knots that
+// are `spacing` steps apart. The controls go to ctrl.
+static int calls_of_a_start(int spacing, sn_real *ctrl) {
+  enum { LONG = 400 };
+  static sn_real target[(LONG + 1) * 16];
+  sn_real initial[3] = {0};
+  double term[TERMS];
+  SnError err = {0};
+  Fixture x;
+  make_fixture(&x, 1);
+  sn_backend_unload(x.backend, x.model);
+  x.model = sn_backend_load(x.backend, x.m, x.cost, LONG, &err);
+  sn_cost_schedule(x.cost, 0, 0.01, LONG + 1, target);
+  assert_int_equal(sn_backend_reserve_multistart(x.backend, x.model, 1, &err), SN_OK);
+  SnMultistartJob job = {.state = x.state,
+                         .target = target,
+                         .nstep = LONG,
+                         .max_velocity = 1e3,
+                         .settings = sn_default_gradient_settings(),
+                         .grid = {.nstep = LONG,
+                                  .knots = sn_noise_knots(LONG, spacing, 0),
+                                  .spacing = spacing,
+                                  .interpolation = SN_SPLINE_ZERO},
+                         .rule = sn_adam_settings(&task->settings),
+                         .noise = x.noise,
+                         .initial_ctrl = initial,
+                         .starts = 1,
+                         .count = 1,
+                         .init = true,
+                         .iterations = 2,
+                         .deadline = INFINITY,
+                         .ctrl = ctrl,
+                         .best_term = term};
+  CountingClock count = {0};
+  const SnClock clock = counting_clock(&count);
+  int calls = 1;
+  while (!sn_backend_multistart(x.backend, x.model, &job, &clock, (double)atomic_load(&count.reads) + 2)) ++calls;
+  sn_backend_multistart_end(x.backend, x.model, &job);
+  free_fixture(&x);
+  return calls;
+}
+
+// One long start pauses inside, too: the more knots it has, the more often.
+static void a_start_pauses(void **state) {
+  (void)state;
+  sn_real ctrl[400 * 3] = {0};
+  const int many = calls_of_a_start(1, ctrl), few = calls_of_a_start(100, ctrl);
+  print_message("two iterations of 400 steps: %d calls with 400 knots, %d with %d\n", many, few,
+                sn_noise_knots(400, 100, 0));
+  assert_true(many > few + 40);  // at least a gradient and a step of 50 parts each, two parts a call
+}
+
 // Backends by name. A program of floats has no libraries, and says so.
 static void by_name(void **state) {
   (void)state;
@@ -194,6 +246,7 @@ static void by_name(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(threads_and_pauses), cmocka_unit_test(abandoned),
-                                     cmocka_unit_test(starts_pause), cmocka_unit_test(by_name)};
+                                     cmocka_unit_test(starts_pause), cmocka_unit_test(a_start_pauses),
+                                     cmocka_unit_test(by_name)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -36,6 +36,9 @@ static SnAdamGrid time_grid_of(int spacing, int phase, int interpolation) {
   return g;
 }
 
+static SnPart all_knots(const SnAdamGrid *g) { return (SnPart){0, g->knots}; }
+static SnPart all_rows(const SnAdamGrid *g) { return (SnPart){0, g->nstep}; }
+
 static void base_controls(sn_real *base) {
   for (int t = 0; t < ROWS; ++t) {
     base[NU * t] = 2 * draw();
@@ -56,18 +59,18 @@ static void chain_rule(void **state) {
     sn_real base[ROWS * NU], ctrl[ROWS * NU], bar[ROWS * NU], offset[MOST] = {0}, gradient[MOST];
     assert_true(g.knots * NU <= MOST);
     base_controls(base);
-    sn_adam_controls(body.m, &g, &lane, base, offset, ctrl);
+    sn_adam_controls(body.m, &g, &lane, base, offset, all_rows(&g), ctrl);
     assert_memory_equal(ctrl, base, sizeof base);
     for (int k = 0; k < g.knots * NU; ++k) offset[k] = SN_R(0.6) * draw();
     for (int k = 0; k < ROWS * NU; ++k) bar[k] = draw();
-    sn_adam_gradient(body.m, &g, &lane, base, offset, bar, gradient);
+    sn_adam_gradient(body.m, &g, &lane, base, offset, bar, all_knots(&g), gradient);
     int clamped = 0;
     for (int k = 0; k < g.knots * NU; ++k) {
       const sn_real h = SN_R(1e-4), at = offset[k];
       double slope = 0;
       for (int side = -1; side <= 1; side += 2) {
         offset[k] = at + (sn_real)side * h;
-        sn_adam_controls(body.m, &g, &lane, base, offset, ctrl);
+        sn_adam_controls(body.m, &g, &lane, base, offset, all_rows(&g), ctrl);
         for (int r = 0; r < ROWS * NU; ++r) slope += side * (double)bar[r] * (double)ctrl[r];
         for (int r = 0; r < ROWS * NU; ++r) clamped += r % NU > 0 && (ctrl[r] == 0 || ctrl[r] == 1);
       }
@@ -91,8 +94,8 @@ static void means_over_rows(void **state) {
     sn_real base[BASE * NU], offset[MOST], ctrl[BASE * NU], fine[BASE * NU];
     for (int k = 0; k < BASE * NU; ++k) base[k] = SN_R(0.5);
     for (int k = 0; k < rows.knots * NU; ++k) offset[k] = SN_R(0.2) * draw();  // within the ranges
-    sn_adam_controls(body.m, &each, &lane, base, offset, fine);
-    sn_adam_controls(body.m, &rows, &lane, base, offset, ctrl);
+    sn_adam_controls(body.m, &each, &lane, base, offset, all_rows(&each), fine);
+    sn_adam_controls(body.m, &rows, &lane, base, offset, all_rows(&rows), ctrl);
     sn_grid_gather(&rows.time, BASE, NU, fine, fine);
     for (int k = 0; k < ROWS * NU; ++k) assert_true(fabs((double)(ctrl[k] - fine[k])) < 1e-6);
   }
@@ -105,9 +108,9 @@ static void knots_at_their_bounds(void **state) {
     sn_real base[ROWS * NU], before[ROWS * NU], after[ROWS * NU], offset[MOST];
     base_controls(base);
     for (int k = 0; k < g.knots * NU; ++k) offset[k] = 5 * draw();
-    sn_adam_controls(body.m, &g, &lane, base, offset, before);
-    sn_adam_project(body.m, &g, &lane, base, offset);
-    sn_adam_controls(body.m, &g, &lane, base, offset, after);
+    sn_adam_controls(body.m, &g, &lane, base, offset, all_rows(&g), before);
+    sn_adam_project(body.m, &g, &lane, base, all_knots(&g), offset);
+    sn_adam_controls(body.m, &g, &lane, base, offset, all_rows(&g), after);
     for (int k = 0; k < g.knots * NU; ++k) assert_true(fabs((double)offset[k]) <= (k % NU ? 1.0 : 2.0));
     // where a knot belongs to one control the cut is exact: nothing changes behind the clamp
     for (int r = 0; g.spacing == 1 && r < ROWS * NU; ++r) {
@@ -117,7 +120,7 @@ static void knots_at_their_bounds(void **state) {
     // and a control that was cut there, rounding or not, has the derivative inside: else it would stay
     sn_real bar[ROWS * NU], gradient[MOST];
     for (int r = 0; r < ROWS * NU; ++r) bar[r] = 1;
-    sn_adam_gradient(body.m, &g, &lane, base, offset, bar, gradient);
+    sn_adam_gradient(body.m, &g, &lane, base, offset, bar, all_knots(&g), gradient);
     for (int r = 0; g.spacing == 1 && r < ROWS * NU; ++r) assert_true(gradient[r] == (r % NU ? 1 : 3));
   }
 }
