@@ -6,13 +6,8 @@
 # BUILD has bin/sinewd and bin/sinew-load; further options are those of sinew-load. Without them: 256 clients, 64 sessions,
 # 0.1 to 10 times what can be planned, 10 s each, about a minute and a half. Pictures want gnuplot.
 set -euo pipefail
-usage() { sed -n '2,8s/^# \?//p' "${BASH_SOURCE[0]}"; }
-case ${1:---} in
-  --help | -h) usage; exit ;;
-  -*) usage >&2; exit 1 ;;
-esac
-SOURCE=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=$(cd "$1" && pwd)
+# shellcheck source=clients/scripts/own_daemon.sh
+. "$(dirname "$0")/own_daemon.sh"
 shift
 picture="" json="" options=()
 while [ $# -gt 0 ]; do
@@ -27,13 +22,6 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-load.XXXXXX")
-daemon=
-stop() {
-  [ -z "$daemon" ] || { kill -TERM "$daemon" 2>/dev/null; wait "$daemon" 2>/dev/null; } || true
-  rm -rf "$work"
-}
-trap stop EXIT
 "$BUILD/bin/sinewd" --backend=cpu --endpoint="ipc://$work/s" --sessions=1024 --connections=4200 --log=warning \
   --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" &
 daemon=$!

@@ -15,13 +15,8 @@
 #
 # Takes some 4 minutes where every goal is met, at most 12. Ends with 0 whatever the table says, 1 when something failed.
 set -euo pipefail
-usage() { sed -n '2,17s/^# \?//p' "${BASH_SOURCE[0]}"; }
-case ${1:---} in
-  --help | -h) usage; exit ;;
-  -*) usage >&2; exit 1 ;;
-esac
-SOURCE=$(cd "$(dirname "$0")/../.." && pwd)
-BUILD=$(cd "$1" && pwd)
+# shellcheck source=clients/scripts/own_daemon.sh
+. "$(dirname "$0")/own_daemon.sh"
 shift
 seeds=8 speeds="1 0.5 0.25" tasks="" mode=realtime deadline="" latency=met json="" settings=()
 while [ $# -gt 0 ]; do
@@ -53,13 +48,6 @@ for task in $tasks; do
   grep -q "^$task " <<<"$cells" || { echo "realtime.sh: --tasks: $task is none of $(cut -d ' ' -f 1 <<<"$cells" | xargs)" >&2; exit 1; }
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-realtime.XXXXXX")
-daemon=
-stop() {
-  [ -z "$daemon" ] || { kill -TERM "$daemon" 2>/dev/null; wait "$daemon" 2>/dev/null; } || true
-  rm -rf "$work"
-}
-trap stop EXIT
 endpoint=ipc://$work/sinewd.sock
 "$BUILD/bin/sinewd" --backend=cpu --endpoint="$endpoint" --tasks="$SOURCE/planner/tasks" 2>"$work/log" &
 daemon=$!
