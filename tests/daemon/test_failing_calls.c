@@ -3,7 +3,6 @@
 // of it comes several times, and takes no memory from the second time on.
 //
 //   daemon_test_failing_calls [all [SEED]]      all calls; else some of each request
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -12,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,31 +45,20 @@ static SnTestChange change;
 
 // Starts the daemon whose calls fail as `failures` says; does not wait for it.
 static void start_failing(void) {
-  char file[128], folder[128];
+  char folder[128];
   const char *const args[] = {folder, "--telemetry=none", "--threads=1", "--lease-seconds=3600", NULL};
-  snprintf(file, sizeof file, "%s/failures", d.folder);
   snprintf(folder, sizeof folder, "--state=%s/state", d.folder);
-  setenv("SN_TEST_FAIL", file, 1);
-  setenv("LD_PRELOAD", SN_TEST_FAIL_LIBRARY, 1);
   // What is freed is not kept aside for each thread, so that what is allocated can be told to the byte.
   setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0", 1);
-  sn_test_daemon_spawn(&d, args);
+  sn_test_daemon_spawn_preloaded(&d, args, SN_TEST_FAIL_LIBRARY, "SN_TEST_FAIL");
   unsetenv("GLIBC_TUNABLES");
-  unsetenv("LD_PRELOAD");
-  unsetenv("SN_TEST_FAIL");
 }
 
 static int setup(void **state) {
   (void)state;
-  char file[128];
   d = (SnTestDaemon){0};
   sn_test_daemon_prepare(&d);
-  snprintf(file, sizeof file, "%s/failures", d.folder);
-  const int fd = open(file, O_RDWR | O_CREAT, 0600);
-  assert_true(fd >= 0 && ftruncate(fd, sizeof *failures) == 0);
-  failures = mmap(NULL, sizeof *failures, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  assert_true(failures != MAP_FAILED);
-  close(fd);
+  failures = sn_test_daemon_share(&d, sizeof *failures);
   start_failing();
   sn_test_connect(&c, d.endpoint);
   assert_true(sn_test_answers(&c, 20));

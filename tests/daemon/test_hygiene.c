@@ -1,7 +1,6 @@
 // What the planner thread asks of the heap, of locks and of the system while a plan is refined: nothing.
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -32,21 +31,11 @@ static SnTestClient c;
 static SnTestCallsPage *page;
 
 static void start(const char *threads) {
-  char file[128];
   const char *const args[] = {threads, "--telemetry=none", NULL};
   d = (SnTestDaemon){0};
   sn_test_daemon_prepare(&d);
-  snprintf(file, sizeof file, "%s/calls", d.folder);
-  const int fd = open(file, O_RDWR | O_CREAT, 0600);
-  assert_true(fd >= 0 && ftruncate(fd, sizeof *page) == 0);
-  page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  assert_true(page != MAP_FAILED);
-  close(fd);
-  setenv("SN_TEST_COUNT", file, 1);
-  setenv("LD_PRELOAD", SN_TEST_COUNT_LIBRARY, 1);
-  sn_test_daemon_spawn(&d, args);
-  unsetenv("LD_PRELOAD");
-  unsetenv("SN_TEST_COUNT");
+  page = sn_test_daemon_share(&d, sizeof *page);
+  sn_test_daemon_spawn_preloaded(&d, args, SN_TEST_COUNT_LIBRARY, "SN_TEST_COUNT");
   sn_test_connect(&c, d.endpoint);
   assert_true(sn_test_answers(&c, 20));
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -74,6 +75,30 @@ static void show_log(const SnTestDaemon *d) {
   FILE *f = fopen(d->log, "r");
   while (f && fgets(line, sizeof line, f)) print_message("  sinewd: %s", line);
   if (f) fclose(f);
+}
+
+static void shared_file(const SnTestDaemon *d, char path[128]) { snprintf(path, 128, "%s/shared", d->folder); }
+
+void *sn_test_daemon_share(const SnTestDaemon *d, size_t size) {
+  char path[128];
+  shared_file(d, path);
+  const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  assert_true(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
+  void *shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  assert_true(shared != MAP_FAILED);
+  close(fd);
+  return shared;
+}
+
+void sn_test_daemon_spawn_preloaded(SnTestDaemon *d, const char *const *args, const char *library,
+                                    const char *variable) {
+  char path[128];
+  shared_file(d, path);
+  setenv(variable, path, 1);
+  setenv("LD_PRELOAD", library, 1);
+  sn_test_daemon_spawn(d, args);
+  unsetenv("LD_PRELOAD");
+  unsetenv(variable);
 }
 
 void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {

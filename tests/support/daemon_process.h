@@ -39,6 +39,12 @@ void sn_test_daemon_prepare(SnTestDaemon *daemon);
 // Writes a text file into the folder: "models/NAME.xml", "tasks/NAME.yaml".
 void sn_test_daemon_write(const SnTestDaemon *daemon, const char *name, const char *text);
 
+// Makes a file of zeros in the folder and returns it, mapped.
+void *sn_test_daemon_share(const SnTestDaemon *daemon, size_t size);
+// Starts sinewd without waiting, with a library that is preloaded and finds that file by an environment variable.
+void sn_test_daemon_spawn_preloaded(SnTestDaemon *daemon, const char *const *args, const char *library,
+                                    const char *variable);
+
 // Returns whether the log has that word.
 bool sn_test_daemon_logged(const SnTestDaemon *daemon, const char *word);
 
