@@ -3,6 +3,7 @@
 #define SINEW_PHYSICS_SENSOR_SENSOR_PRIVATE_H_
 
 #include "physics/base/vec.h"
+#include "physics/collision/ray.h"
 #include "physics/world/adjoint.h"
 
 // ---- sensor_frame.c ----
@@ -103,48 +104,5 @@ SN_FUNC bool sn_energy_differentiable(const SnModel *m, int type);
 // Compute the value [J], and add the adjoint, of such a sensor.
 SN_FUNC sn_real sn_energy_value(const SnModel *m, const SnWorld *w, int type);
 SN_FUNC void sn_energy_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, sn_real bar);
-
-// ---- ray.c, ray_mesh.c ----
-
-// Points to a shape: SnGeom, mesh or height field, pose, sizes.
-typedef struct SnRayShape {
-  int type, data;
-  const sn_real *pos, *mat, *size;
-} SnRayShape;
-
-// Holds what is known where a ray meets a surface: the unit normal outwards, in world axes, and how it bends. bend is
-// the diagonal of its derivative by the point, in the shape's axes [1/m], with the part along the normal still in it.
-typedef struct SnRayHit {
-  sn_real normal[3], bend[3];
-} SnRayHit;
-
-// Returns whether sn_ray and sn_shape_contains know shapes of this type (SnGeom) without a model.
-SN_FUNC bool sn_ray_meets(int type);
-// Returns whether sn_ray knows geom g.
-SN_FUNC bool sn_ray_meets_geom(const SnModel *m, int g);
-// Returns how far along the unit vector `along` from a point the ray meets a shape [m]; -1: never. hit, or NULL, is
-// filled where it does.
-SN_FUNC sn_real sn_ray(const SnModel *m, const SnRayShape *shape, const sn_real *from, const sn_real *along,
-                       SnRayHit *hit);
-// Returns whether a point of the world is inside.
-SN_FUNC bool sn_shape_contains(const SnModel *m, const SnRayShape *shape, const sn_real *point);
-
-// Holds a ray in the frame of a shape, and the nearest hit so far.
-typedef struct SnRay {
-  sn_real p[3], v[3];
-  sn_real x;          // -1: none
-  sn_real normal[3];  // outwards, of any length
-  sn_real bend[3];    // diagonal of the derivative of that normal by the point
-} SnRay;
-
-// Takes the point at x as the hit, if it is ahead and nearer than the one so far. bend NULL: the surface is flat.
-SN_FUNC void sn_ray_take(SnRay *r, sn_real x, const sn_real *normal, const sn_real *bend);
-// Meets a box with these half extents. all, or NULL, gets how far along the ray each face is met (-x, x, -y, y, -z, z);
-// -1: never.
-SN_FUNC void sn_ray_box(SnRay *r, const sn_real *size, sn_real all[6]);
-// Meets the triangles of a mesh, size: half extents of the box about its origin that has them all.
-SN_FUNC void sn_ray_mesh(const SnModel *m, int mesh, const sn_real *size, SnRay *r);
-// Meets a height field: its surface, its sides and its base.
-SN_FUNC void sn_ray_hfield(const SnModel *m, int hfield, SnRay *r);
 
 #endif

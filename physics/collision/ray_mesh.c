@@ -14,7 +14,7 @@
 //
 // Not smooth: a ray through an edge meets either of two triangles.
 #include "physics/base/vec.h"
-#include "physics/sensor/sensor_private.h"
+#include "physics/collision/ray_private.h"
 
 // Two unit vectors across a ray.
 typedef struct RayAcross {

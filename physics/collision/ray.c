@@ -15,7 +15,7 @@
 // A normal turns along a curved surface: of a quadric with gradient g = D (q - c), D diagonal, a displacement of q
 // moves g by D dq. So what a hit says of the curvature is D over the length of g; 0 where the surface is flat.
 #include "physics/base/vec.h"
-#include "physics/sensor/sensor_private.h"
+#include "physics/collision/ray_private.h"
 
 SN_FUNC void sn_ray_take(SnRay *r, sn_real x, const sn_real *normal, const sn_real *bend) {
   const sn_real flat[3] = {0, 0, 0};
