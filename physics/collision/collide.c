@@ -40,6 +40,17 @@ SN_INLINE int collide_near_bits(const SnModel *m, const SnWorld *w, int start, i
   return bits;
 }
 
+// The same of pairs that may meet before the step is over, besides.
+SN_LOCAL int collide_speculative_bits(const SnModel *m, const SnWorld *w, int start, int n) {
+  int bits = collide_near_bits(m, w, start, n);
+  for (int k = 0; k < n; ++k)
+    if (!(bits >> k & 1)) bits |= sn_speculate_is_near(m, w, start + k) << k;
+  return bits;
+}
+
+// True in a world whose contacts are foreseen: without contacts from distance.
+SN_LOCAL bool collide_speculates(const SnModel *m, const SnWorld *w) { return sn_has_speculative(m) && !w->cfd->on; }
+
 // True when a pair makes rows at a distance.
 SN_LOCAL bool collide_takes_part(const SnModel *m, const SnWorld *w, int pair) {
   return w->cfd->on && pair < m->ncpair && (!w->cfd->pair || w->cfd->pair[pair]);
@@ -171,11 +182,12 @@ SN_LOCAL int collide_narrow(const SnModel *m, const SnWorld *w, int pair, SnColl
   return sn_collide_shapes(m, &a, &b, collider, reach, max, con);
 }
 
-// The contacts of a pair as MuJoCo makes them.
-SN_LOCAL int collide_pair(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
+#if !defined(SN_PACK)
+SN_FUNC int sn_collide_pair(const SnModel *m, const SnWorld *w, int pair, SnContact *con) {
   const SnPairInfo p = sn_pair_info(m, pair);
   return collide_narrow(m, w, pair, p.collider, p.reach, p.max, con);
 }
+#endif
 
 // The nearest points of an ellipsoid and another smooth shape, in closed form but for a root.
 SN_LOCAL int collide_ellipsoid(const SnModel *m, const SnShape *a, const SnShape *b, sn_real reach, SnContact *con) {
@@ -226,13 +238,13 @@ SN_LOCAL int collide_smooth_pair(const SnModel *m, const SnWorld *w, int pair, c
 // The same in a world with CFD: a pair that does not touch has one contact, at its nearest points. A pair that touches
 // drops those of its contacts that make no rows.
 SN_LOCAL int collide_pair_cfd(const SnModel *m, SnWorld *w, int pair, SnContact *con) {
-  if (pair >= m->ncpair) return collide_pair(m, w, pair, con);
+  if (pair >= m->ncpair) return sn_collide_pair(m, w, pair, con);
   const sn_real margin = m->conparam[SN_NCONPARAM * m->cpair_param[pair]];
   if (collide_is_smooth(m, w, pair)) {
     const SnShape a = sn_shape(m, w, m->cpair_geom[2 * pair]), b = sn_shape(m, w, m->cpair_geom[2 * pair + 1]);
     return collide_smooth_pair(m, w, pair, &a, &b, con);
   }
-  const int near = collide_near_bits(m, w, pair, 1) ? collide_pair(m, w, pair, con) : 0;
+  const int near = collide_near_bits(m, w, pair, 1) ? sn_collide_pair(m, w, pair, con) : 0;
   if (!collide_takes_part(m, w, pair)) return near;
   int touching = 0;
   for (int i = 0; i < near; ++i)
@@ -303,7 +315,7 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   con->geom[0] = info.geom[0];
   con->geom[1] = info.geom[1];
   // where it pulls it makes a row in the gap, too, of its normal alone
-  const bool gap = con->dist >= con->includemargin;
+  const bool gap = con->dist >= con->includemargin && raw->feature < SN_FEATURE_IMPACT;
   con->adhesion = p[15];
   con->exclude = gap && con->adhesion == 0;
   if (gap && con->adhesion != 0) con->dim = 1;
@@ -325,10 +337,12 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
 // Lists the near pairs in col_near, in order; returns their number. A block of pairs at a time, as bits of an int.
 SN_LOCAL int collide_broad(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int n = m->ncpair, nblock = (n + SN_COLLIDE_BLOCK - 1) / SN_COLLIDE_BLOCK;
+  const bool speculates = collide_speculates(m, w);
   SN_FOR(b, nblock) {
     const int start = b * SN_COLLIDE_BLOCK;
     // the whole block is a case of its own so that the compiler unrolls it
-    const int bits = w->cfd->on ? collide_cfd_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
+    const int bits = w->cfd->on   ? collide_cfd_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
+                     : speculates ? collide_speculative_bits(m, w, start, sn_mini(SN_COLLIDE_BLOCK, n - start))
                      : start + SN_COLLIDE_BLOCK <= n ? collide_near_bits(m, w, start, SN_COLLIDE_BLOCK)
                                                      : collide_near_bits(m, w, start, n - start);
     int count = 0;
@@ -357,10 +371,11 @@ SN_INLINE SnContact *collide_slots(const SnModel *m, const SnWorld *w, int k) {
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
   const int *near = w->col_near + start;
   int *count = w->col_count;
-  const bool cfd = w->cfd->on != 0;
+  const bool cfd = w->cfd->on != 0, speculates = collide_speculates(m, w);
   SN_FOR(k, n) {
     SnContact *con = collide_slots(m, w, k);
-    count[k] = cfd ? collide_pair_cfd(m, w, near[k], con) : collide_pair(m, w, near[k], con);
+    count[k] = cfd ? collide_pair_cfd(m, w, near[k], con) : sn_collide_pair(m, w, near[k], con);
+    if (speculates) count[k] = sn_speculate(m, w, near[k], con, count[k]);
   }
   SN_SYNC(lane);
   const int total = sn_compact(lane, count, n);
@@ -389,6 +404,62 @@ SN_LOCAL int collide_awake(const SnModel *m, SnWorld *w, SnLane *lane, int near)
 }
 
 #if !defined(SN_PACK)
+// The geoms of a listed pair in the order of their bodies, as one number.
+SN_LOCAL int64_t collide_order(const SnModel *m, int pair) {
+  const int a = m->cpair_geom[2 * pair], b = m->cpair_geom[2 * pair + 1];
+  const bool swap = m->geom_bodyid[a] > m->geom_bodyid[b];
+  return ((int64_t)(swap ? b : a) << 32) + (swap ? a : b);
+}
+
+// True when somebody asked for a listed pair by name.
+SN_LOCAL bool collide_is_named(const SnModel *m, int pair) {
+  const int a = m->cpair_geom[2 * pair], b = m->cpair_geom[2 * pair + 1];
+  for (int i = 0; i < m->npair; ++i)
+    if ((m->pair_geom1[i] == a && m->pair_geom2[i] == b) || (m->pair_geom1[i] == b && m->pair_geom2[i] == a))
+      return true;
+  return false;
+}
+
+// True when two listed pairs are of the same two bodies.
+SN_LOCAL bool collide_same_bodies(const SnModel *m, int p, int q) {
+  const int64_t a = collide_order(m, p), b = collide_order(m, q);
+  return m->geom_bodyid[a >> 32] == m->geom_bodyid[b >> 32] &&
+         m->geom_bodyid[a & INT32_MAX] == m->geom_bodyid[b & INT32_MAX];
+}
+
+// True when one of the geoms of these bodies is fast.
+SN_LOCAL bool collide_bodies_are_fast(const SnModel *m, const SnWorld *w, int pair) {
+  for (int side = 0; side < 2; ++side) {
+    const int body = m->geom_bodyid[m->cpair_geom[2 * pair + side]], first = m->body_geomadr[body];
+    for (int g = first; g < first + m->body_geomnum[body]; ++g)
+      if (m->geom_collides[g] && sn_geom_is_fast(m, w, g)) return true;
+  }
+  return false;
+}
+
+// Where bodies have a fast geom MuJoCo leaves its mid phase out, and so the order that it makes: their pairs come in
+// the order of the geoms, the first body's first.
+SN_LOCAL void collide_reorder(const SnModel *m, SnWorld *w, SnLane *lane, int near) {
+  SN_ONE(lane) {
+    int *list = w->col_near;
+    for (int start = 0, end; start < near; start = end) {
+      for (end = start + 1; end < near && collide_same_bodies(m, list[start], list[end]);) ++end;
+      if (end - start < 2 || !collide_bodies_are_fast(m, w, list[start])) continue;
+      for (int i = start + 1; i < end; ++i) {
+        const int pair = list[i];
+        int at = i;
+        if (collide_is_named(m, pair)) continue;
+        for (; at > start && !collide_is_named(m, list[at - 1]) &&
+               collide_order(m, list[at - 1]) > collide_order(m, pair);
+             --at)
+          list[at] = list[at - 1];
+        list[at] = pair;
+      }
+    }
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair) {
   return collide_near_bits(m, w, pair, 1) != 0;
 }
@@ -397,9 +468,12 @@ SN_FUNC void sn_collision(const SnModel *m, SnWorld *w, SnLane *lane) {
   int end = 0;
   const bool still = sn_any_asleep(m, w) && w->nasleep[0] == m->ntree && m->nmocap == 0;  // nothing moves at all
   if (!still && !(m->opt.disableflags & (SN_DSBL_CONSTRAINT | SN_DSBL_CONTACT))) {
-    const bool sweep = m->nsweep > 0 && (m->unlisted || !w->cfd->on);
+    const bool speculates = collide_speculates(m, w);
+    const bool sweep = m->nsweep > 0 && (m->unlisted || (!w->cfd->on && !speculates));
+    if (speculates) sn_speculate_begin(m, w, lane);
     const int found = sweep ? sn_sweep(m, w, lane) : collide_broad(m, w, lane);
     const int near = sn_any_asleep(m, w) ? collide_awake(m, w, lane, found) : found;
+    if (speculates) collide_reorder(m, w, lane, near);
     for (int start = 0; start < near; start += m->ncollide)
       end = collide_chunk(m, w, lane, start, sn_mini(m->ncollide, near - start), end);
   }
@@ -474,15 +548,19 @@ SN_LOCAL void collide_narrow_vjp(const SnModel *m, const SnWorld *w, const SnCon
     sn_collide_shapes_vjp(m, &a, &b, collide_made_by(m, w, con), sn_pair_info(m, con->pair).reach, con, bar, wrench);
 }
 
-SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
-                            const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench) {
-  SnContactBar bar = {.dist = dist_bar, .pos = {pos_bar[0], pos_bar[1], pos_bar[2]}};
-  const bool hinted = sn_pair_info(m, con->pair).collider == SN_COLLIDER_PLANE_CAPSULE;
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const sn_real *con_bar,
+                            const sn_real *omega, sn_real *wrench, sn_real *twist) {
+  SnContactBar bar = {.dist = con_bar[0], .pos = {con_bar[1], con_bar[2], con_bar[3]}};
+  const bool impact = con->feature >= SN_FEATURE_IMPACT;
+  const bool hinted = !impact && sn_pair_info(m, con->pair).collider == SN_COLLIDER_PLANE_CAPSULE;
   sn_real hint[3];
   if (hinted) sn_shape_axis(hint, w->geom_xmat + 9 * con->geom[1]);
-  collide_frame_vjp(con->frame, hinted ? hint : NULL, frame_bar, bar.normal, bar.tangent_hint);
+  collide_frame_vjp(con->frame, hinted ? hint : NULL, con_bar + 4, bar.normal, bar.tangent_hint);
   sn_zero(wrench, 12);
-  collide_narrow_vjp(m, w, con, &bar, wrench);
+  if (impact)
+    sn_impact_vjp(m, w, con, &bar, omega, wrench, twist);
+  else
+    collide_narrow_vjp(m, w, con, &bar, wrench);
   for (int side = 0; side < 2; ++side) {  // torque about the origin of twists
     const int g = con->geom[side];
     sn_real arm[3], t[3];
@@ -503,13 +581,29 @@ SN_INLINE bool collide_is_wanted(const SnAdjoint *a, int i) {
 
 // The wrench of contact i on the links of its geoms.
 SN_LOCAL void collide_contact_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i) {
+  const SnContact *con = w->contact + i;
+  const bool impact = con->feature >= SN_FEATURE_IMPACT;
+  sn_real omega[6] = {0};
+  for (int k = 0; impact && k < 6; ++k)
+    omega[k] = sn_column(sn_twist(m, a, m->geom_bodyid[con->geom[k / 3]], SN_VEL)[k % 3], 0);
   for (int c = 0; c < SN_COLUMNS; ++c) {
-    sn_real pos[3], frame[9], wrench[12];
-    for (int k = 0; k < 3; ++k) pos[k] = sn_column(a->con_pos_bar[3 * i + k], c);
-    for (int k = 0; k < 9; ++k) frame[k] = sn_column(a->con_frame_bar[9 * i + k], c);
-    sn_contact_vjp(m, w, w->contact + i, sn_column(a->con_dist_bar[i], c), pos, frame, wrench);
+    sn_real bar[13], wrench[12], twist[12];
+    bar[0] = sn_column(a->con_dist_bar[i], c);
+    for (int k = 0; k < 3; ++k) bar[1 + k] = sn_column(a->con_pos_bar[3 * i + k], c);
+    for (int k = 0; k < 9; ++k) bar[4 + k] = sn_column(a->con_frame_bar[9 * i + k], c);
+    sn_contact_vjp(m, w, con, bar, omega, wrench, twist);
     for (int k = 0; k < 12; ++k) sn_set_column(a->con_wrench + 12 * i + k, c, wrench[k]);
+    for (int k = 0; impact && k < 12; ++k)
+      sn_set_column(a->con_twist_bar + 36 * i + 18 * (k / 6) + 12 + k % 6, c, twist[k]);
   }
+}
+
+// What a contact before impact owes to the velocity of the body on a side.
+SN_LOCAL void collide_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, int side) {
+  const SnContact *con = w->contact + i;
+  if (con->feature < SN_FEATURE_IMPACT) return;
+  sn_bar *to = sn_twist_bar(m, a, m->geom_bodyid[con->geom[side]], SN_VEL);
+  for (int e = 0; e < 6; ++e) to[e] += a->con_twist_bar[36 * i + 18 * side + 12 + e];
 }
 
 #if defined(SN_MODEL_BARS)
@@ -603,6 +697,7 @@ SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
     for (int side = 0; side < 2; ++side) {
       sn_bar *wrench = sn_body_wrench(m, a, m->geom_bodyid[w->contact[i].geom[side]]);
       for (int e = 0; e < 6; ++e) wrench[e] += a->con_wrench[12 * i + 6 * side + e];
+      collide_velocity_vjp(m, w, a, i, side);
     }
   }
 #else
@@ -615,6 +710,7 @@ SN_FUNC void sn_collision_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
       const int link = m->link_of_body[m->geom_bodyid[w->contact[i].geom[side]]];
       if (link != b || !collide_is_wanted(a, i)) continue;
       for (int e = 0; e < 6; ++e) a->wrench[6 * b + e] += a->con_wrench[12 * i + 6 * side + e];
+      collide_velocity_vjp(m, w, a, i, side);
     }
 #endif
 #if defined(SN_MODEL_BARS)

@@ -67,6 +67,22 @@ SN_FUNC bool sn_collide_is_near(const SnModel *m, const SnWorld *w, int pair);
 // Lists the near pairs of a model with many geoms in col_near, in order (sweep.c). Returns their number.
 SN_FUNC int sn_sweep(const SnModel *m, SnWorld *w, SnLane *lane);
 
+// Finds the contacts of a pair within its reach, con has room for the pair's slots. Returns their number.
+SN_FUNC int sn_collide_pair(const SnModel *m, const SnWorld *w, int pair, SnContact *con);
+
+// ---- speculative.c, impact.c: contacts before impact, where the model has the flag ----
+
+// Marks the feature of a contact before impact, which is this and its number.
+enum { SN_FEATURE_IMPACT = 1 << 28 };
+// Computes geom_step. Ends with a sync.
+SN_FUNC void sn_speculate_begin(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns whether a geom may pass through another in this step.
+SN_FUNC bool sn_geom_is_fast(const SnModel *m, const SnWorld *w, int geom);
+// Returns whether a pair may meet in this step, one of its geoms being fast.
+SN_FUNC bool sn_speculate_is_near(const SnModel *m, const SnWorld *w, int pair);
+// Replaces the n contacts of a pair by those before impact, if none of them acts. Returns their number.
+SN_FUNC int sn_speculate(const SnModel *m, const SnWorld *w, int pair, SnContact *con, int n);
+
 // Returns the shape of a geom where the world has it.
 SN_INLINE SnShape sn_shape(const SnModel *m, const SnWorld *w, int geom) {
   const SnShape s = {w->geom_xpos + 3 * geom, w->geom_xmat + 9 * geom, m->geom_size + 3 * geom, geom};
@@ -203,10 +219,16 @@ SN_FUNC int sn_collide_plane_convex(const SnModel *m, const SnShape *a, const Sn
 SN_FUNC void sn_collide_plane_convex_vjp(const SnModel *m, const SnShape *a, const SnShape *b, const SnContact *con,
                                          const SnContactBar *bar, sn_real *wrench);
 
-// Runs the adjoint of a contact of sn_collision (collide.c). Sets wrench (12) to (torque, force) on the links of the
-// two geoms, about their twist origins. The bars are those of dist, pos (3) and frame (9).
-SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, sn_real dist_bar,
-                            const sn_real *pos_bar, const sn_real *frame_bar, sn_real *wrench);
+// Runs the adjoint of a contact of sn_collision (collide.c). bar (13) has those of dist, pos (3) and frame (9), omega
+// the angular velocities of both bodies. Sets wrench (12) to (torque, force) on the links of the two geoms, about their
+// twist origins. Sets twist (12), of a contact before impact alone, as sn_impact_vjp does.
+SN_FUNC void sn_contact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const sn_real *bar,
+                            const sn_real *omega, sn_real *wrench, sn_real *twist);
+// Runs the adjoint of a contact before impact. con_bar has its dist, pos and normal, omega the angular velocities of
+// both bodies. Adds to wrench (12), as a collider does; computes twist (12), the bars of the bodies' velocities
+// (rotation, translation) about the origins of their twists.
+SN_FUNC void sn_impact_vjp(const SnModel *m, const SnWorld *w, const SnContact *con, const SnContactBar *con_bar,
+                           const sn_real *omega, sn_real *wrench, sn_real *twist);
 
 // Collides every other pair, smooth or polyhedral (collide_convex.c): at most max contacts, in MuJoCo's order.
 SN_FUNC int sn_collide_convex(const SnModel *m, const SnShape *a, const SnShape *b, sn_real margin, SnContact *con,

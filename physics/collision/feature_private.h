@@ -9,6 +9,8 @@
 
 // Sets the cosine of the angle up to which directions count as parallel.
 #define SN_MULTI_FACE SN_R(0.996)
+// Sets the sine of the angle up to which directions count as perpendicular.
+#define SN_MULTI_EDGE SN_R(0.0888)
 
 // Holds what the simplex says about one shape.
 typedef struct SnFeature {
@@ -29,6 +31,13 @@ typedef struct SnPatch {
   sn_real edge[6];
   int end[2];  // corners of the shape that the edge joins
 } SnPatch;
+
+// Describes a corner of a clipped polygon: its place, and the sides that end and start there, as in SnPatchCode.
+typedef struct SnClipCorner {
+  sn_real x[3];
+  int before;  // known after the last cut
+  int side;
+} SnClipCorner;
 
 // Finds the feature of shape s (the first or the second) that the simplex of c names.
 SN_FUNC void sn_feature_init(SnFeature *f, const SnConvex *s, const SnCcd *c, bool first);
@@ -52,5 +61,8 @@ SN_FUNC void sn_patch_edge(SnPatch *p, const sn_real *start, const sn_real *end,
 // Computes r, corner k of a polygon, in the world. Corners go counter-clockwise seen from outside, in the order that
 // MuJoCo uses.
 SN_FUNC void sn_patch_corner(const SnPatch *p, int k, sn_real *r);
+
+// Finds best, the corners of a quadrilateral of large area in a convex polygon of n > 4 corners (multicontact.c).
+SN_FUNC void sn_largest_quad(const SnClipCorner *v, int n, int *best);
 
 #endif

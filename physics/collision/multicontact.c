@@ -14,17 +14,7 @@
 #include "physics/collision/convex_private.h"
 #include "physics/collision/feature_private.h"
 
-// Sine of the angle up to which directions count as perpendicular.
-#define SN_MULTI_EDGE SN_R(0.0888)
-
 enum { MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
-
-// A corner of a clipped polygon: its place, and the sides that end and start there, as in SnPatchCode.
-typedef struct SnClipCorner {
-  sn_real x[3];
-  int before;  // known after the last cut
-  int side;
-} SnClipCorner;
 
 // One cut of the clipping: what of the polygon in[n] lies on the inner side of the plane through `at` with normal
 // `inner`; what is cut off makes room for the side `side`.
@@ -87,9 +77,8 @@ SN_LOCAL sn_real multi_area(const sn_real *a, const sn_real *b, const sn_real *c
   return sn_norm3(n) * SN_R(0.5);
 }
 
-// Corners of the quadrilateral of largest area in a convex polygon of n corners: for each first corner the others
-// advance while the area grows.
-SN_LOCAL void multi_largest(const SnClipCorner *v, int n, int *best) {
+// For each first corner the others advance while the area grows.
+SN_FUNC void sn_largest_quad(const SnClipCorner *v, int n, int *best) {
   int b = 1, c = 2, d = 3;
   sn_real most = multi_area(v[0].x, v[1].x, v[2].x, v[3].x);
   for (int i = 0; i < 4; ++i) best[i] = i;
@@ -186,7 +175,7 @@ SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max)
 
   const bool pick4 = max < 5 && kept > 4, pick2 = !pick4 && t->cut.n == 2 && kept > 2;
   if (pick4)
-    multi_largest(v, kept, best);
+    sn_largest_quad(v, kept, best);
   else if (pick2)
     multi_farthest(v, kept, best);
   const int count = pick4 ? 4 : (pick2 ? 2 : sn_mini(kept, max));

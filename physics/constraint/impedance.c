@@ -42,15 +42,6 @@ typedef struct RowParams {
   sn_real solimp[SN_NIMP];
 } RowParams;
 
-// A solref whose two numbers have different signs is replaced by `fallback`; refsafe bounds the time constant.
-SN_LOCAL void admit_solref(const SnModel *m, const SnWorld *w, sn_real *solref, sn_real fallback0, sn_real fallback1) {
-  if ((solref[0] > 0) != (solref[1] > 0)) {
-    solref[0] = fallback0;
-    solref[1] = fallback1;
-  }
-  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * sn_timestep(m, w));
-}
-
 SN_LOCAL RowParams admit_params(const SnModel *m, const SnWorld *w, const sn_real *solref,
                                 const sn_real *solreffriction, const sn_real *solimp) {
   RowParams p;
@@ -58,8 +49,8 @@ SN_LOCAL RowParams admit_params(const SnModel *m, const SnWorld *w, const sn_rea
     p.solref[i] = solref[i];
     p.solreffriction[i] = solreffriction ? solreffriction[i] : 0;
   }
-  admit_solref(m, w, p.solref, SN_R(0.02), 1);
-  admit_solref(m, w, p.solreffriction, 0, 0);
+  sn_admit_solref(m, w, p.solref, SN_R(0.02), 1);
+  sn_admit_solref(m, w, p.solreffriction, 0, 0);
   p.solimp[0] = sn_clip(solimp[0], SN_MINIMP, SN_MAXIMP);
   p.solimp[1] = sn_clip(solimp[1], SN_MINIMP, SN_MAXIMP);
   p.solimp[2] = sn_max(0, solimp[2]);
@@ -143,16 +134,8 @@ SN_LOCAL sn_real impedance_far(const sn_real *solimp, sn_real r, sn_real *slope)
 
 // Stiffness and damping of a row; friction: one that has no position.
 SN_LOCAL void row_spring(const sn_real *ref, sn_real dwidth, bool friction, sn_real *kbip) {
-  if (friction)
-    kbip[0] = 0;
-  else if (ref[0] > 0)
-    kbip[0] = 1 / sn_max(SN_MINVAL, dwidth * dwidth * ref[0] * ref[0] * ref[1] * ref[1]);
-  else
-    kbip[0] = -ref[0] / sn_max(SN_MINVAL, dwidth * dwidth);
-  if (ref[1] > 0)
-    kbip[1] = 2 / sn_max(SN_MINVAL, dwidth * ref[0]);
-  else
-    kbip[1] = -ref[1] / sn_max(SN_MINVAL, dwidth);
+  sn_solref_spring(ref, dwidth, kbip);
+  if (friction) kbip[0] = 0;
 }
 
 SN_LOCAL void put_regularizer(SnWorld *w, int row, sn_real R) {

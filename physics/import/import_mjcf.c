@@ -338,8 +338,10 @@ typedef struct Uses {
   bool *touched, *seen;
 } Uses;
 
-// Fills in which geoms some ray can meet: those that are drawn, and not of the body of its own sensor.
-static void find_seen(const SnModel *m, bool *seen) {
+// Fills in which geoms some ray can meet: those that are drawn, and not of the body of its own sensor; where contacts
+// are foreseen all that something can touch, as it may stand in the way.
+static void find_seen(const SnModel *m, const bool *touched, bool *seen) {
+  for (int i = 0; m->opt.enableflags & SN_ENBL_SPECULATIVE && i < m->ngeom; ++i) seen[i] = touched[i];
   for (int s = 0; s < m->nsensor; ++s) {
     const int id = m->sensor_objid[s];
     if (m->sensor_type[s] != SN_SENS_RANGEFINDER) continue;
@@ -472,7 +474,7 @@ static bool drop_unused(SnModel *m, const mjModel *mj, SnError *err) {
   const Uses uses = {sn_import_touchable(mj), calloc((size_t)m->ngeom + 1, sizeof(bool))};
   const bool ok = uses.touched && uses.seen;
   if (ok) {
-    find_seen(m, uses.seen);
+    find_seen(m, uses.touched, uses.seen);
     hide_visual_geoms(m, &uses);
     drop_unseen_triangles(m, &uses);
     drop_visual_meshes(m, &uses);

@@ -171,8 +171,8 @@ enum {
   SN_DSBL_MULTICCD = 1 << 19,
   SN_NDISABLE = 20  // flags
 };
-// Lists enable flags: override, sleep and diagexact act, the three between matter to MuJoCo's extra outputs alone, the
-// last two are refused.
+// Lists enable flags: override, sleep, diagexact and speculative act, the three between matter to MuJoCo's extra
+// outputs alone, ipc is refused.
 enum {
   SN_ENBL_OVERRIDE = 1 << 0,
   SN_ENBL_ENERGY = 1 << 1,
@@ -316,7 +316,7 @@ SnCode sn_option_check(const SnOption *o, SnError *err);
 
 // Lists what the engine lacks of an integrator and flags as MuJoCo numbers them. Returns the number of lines; each is
 // complete and stays valid ("option 'ipc': incremental potential contact is not supported").
-enum { SN_OPTION_LINES = 6 };
+enum { SN_OPTION_LINES = 5 };
 int sn_option_unsupported(int integrator, int disableflags, int enableflags, const char *line[SN_OPTION_LINES]);
 // Returns whether these flags ask for a convex collision that the engine lacks, and a pair of geoms of these types
 // needs it. Pairs with closed forms do without.

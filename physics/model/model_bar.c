@@ -113,6 +113,9 @@ static bool add_turns(SnModelTangents *t, int k, const BarField *mid, const BarF
 // Integers that say how a model moves must be those of m, and so must numbers without a derivative.
 static SnCode check_fixed(const SnModel *m, const SnModel *moved, int p, SnError *err) {
   SnModelArray x, y;
+  if (m->opt.enableflags & SN_ENBL_SPECULATIVE)
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "parameter %d: a model with flag speculative has no derivatives by parameters; switch it off", p);
   for (int i = 0; sn_model_array(m, i, &x) && sn_model_array(moved, i, &y); ++i)
     for (int k = 0; x.integer && k < x.rows * x.cols; ++k)
       if (((const int *)x.data)[k] != ((const int *)y.data)[k])

@@ -45,7 +45,6 @@ static const struct {
   const char *text;
 } refused_flag[] = {
     {SN_ENBL_IPC, "option 'ipc': incremental potential contact is not supported"},
-    {SN_ENBL_SPECULATIVE, "option 'speculative': speculative contact is not supported"},
 };
 static_assert(sizeof refused_flag / sizeof *refused_flag + 4 == SN_OPTION_LINES, "room for all lines");
 

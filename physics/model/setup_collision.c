@@ -431,7 +431,7 @@ static bool store_pairs(SnModel *m, const PairList *list, const int *first, Pair
     m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap;
     const sn_real bound = m->geom_rbound[key->geom[0]] + m->geom_rbound[key->geom[1]] + m->cpair_reach[i];
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
-    total += m->cpair_max[i];
+    total += m->opt.enableflags & SN_ENBL_SPECULATIVE ? sn_maxi(m->cpair_max[i], 4) : m->cpair_max[i];
   }
   for (int g = 0; m->unlisted && g < m->ngeom; ++g) {
     m->geom_collides[g] |= m->geom_contype[g] != 0 || m->geom_conaffinity[g] != 0;
@@ -489,6 +489,25 @@ static SnCode check_pull(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Contacts before impact ask for every pair, and for the triangles of meshes, which may stand in the way.
+static SnCode check_speculative(const SnModel *m, SnError *err) {
+  if (!(m->opt.enableflags & SN_ENBL_SPECULATIVE)) return SN_OK;
+  if (m->unlisted)
+    return sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "option 'speculative': speculative contact in a model of more than %d pairs of geoms that can collide "
+        "is not supported",
+        LIST_MAX);
+  for (int g = 0; g < m->ngeom; ++g)
+    if (m->geom_collides[g] && m->geom_type[g] == SN_GEOM_MESH && m->mesh_facenum[m->geom_dataid[g]] == 0)
+      return sn_fail(
+          err, SN_ERR_UNSUPPORTED,
+          "option 'speculative': geom %d '%s' has a mesh whose triangles were left out at import; set the flag "
+          "in the model's file",
+          g, sn_model_name(m, SN_NAME_GEOM, g));
+  return SN_OK;
+}
+
 SnCode sn_setup_collision(SnModel *m, SnError *err) {
   if (check_pull(m, err) != SN_OK) return SN_ERR_UNSUPPORTED;
   PairList list = {0};
@@ -506,5 +525,5 @@ SnCode sn_setup_collision(SnModel *m, SnError *err) {
   free(set);
   free(list.key);
   if (!ok && code == SN_OK) code = sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
-  return code;
+  return code == SN_OK ? check_speculative(m, err) : code;
 }

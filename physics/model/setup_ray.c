@@ -1,7 +1,7 @@
-// On trees of triangles, for rays (collision/ray_mesh.c): balanced, with a number of triangles that differs by one at most
-// between the leaves. Level l parts the n triangles of a mesh at n k / 2^l, k = 0 ... 2^l; a range is sorted along the
-// longest side of the box about its middles and parted in half, so that it takes n log^2 n. Boxes are larger by a few
-// units in the last place of the mesh's extent, so that rounding loses no triangle.
+// On trees of triangles, for rays (collision/ray_mesh.c): balanced, with a number of triangles that differs by one at
+// most between the leaves. Level l parts the n triangles of a mesh at n k / 2^l, k = 0 ... 2^l; a range is sorted along
+// the longest side of the box about its middles and parted in half, so that it takes n log^2 n. Boxes are larger by a
+// few units in the last place of the mesh's extent, so that rounding loses no triangle.
 #include <stdlib.h>
 
 #include "physics/base/vec.h"

@@ -197,6 +197,10 @@ static SnCode check_model(const SnModel *m, SnError *err) {
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: the spring of a joint or tendon yields (springyield) at the end of every time step of the "
                    "model: chosen steps do not support it; set springyield to 0");
+  if (sn_has_speculative(m))
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "horizon: flag speculative makes contacts that depend on how long a step is: chosen steps do not "
+                   "support it; switch it off");
   if (sn_has_noslip(m))
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen "

@@ -99,6 +99,11 @@ SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enablefl
 // Returns true where an adjoint has more passes than one, of products of rows with M^-1.
 SN_INLINE bool sn_has_passes(const SnModel *m) { return sn_has_noslip(m) || sn_has_exact_diagonal(m); }
 
+// Returns true where contacts are foreseen, before the geoms touch: the flag speculative.
+SN_INLINE bool sn_has_speculative(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_SPECULATIVE) != 0; }
+// Counts the reals of a geom in geom_step: displacement, turn, the most that a point of it moves by.
+enum { SN_GEOM_STEP = 7 };
+
 // Returns true where trees can fall asleep: the flag sleep.
 SN_INLINE bool sn_has_sleep(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_SLEEP) != 0; }
 // Returns true where they do in this world: it asks for it, and contacts do not act from a distance.
@@ -126,6 +131,27 @@ SN_INLINE bool sn_tendon_asleep(const SnModel *m, const SnWorld *w, int t) {
 // Returns the duration of the next step [s]: what MuJoCo has as opt.timestep, in everything that reads it.
 SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
   return w->step[0] > 0 ? w->step[0] : m->opt.timestep;
+}
+
+// Replaces a solref whose two numbers have different signs by `fallback`; refsafe bounds the time constant.
+SN_INLINE void sn_admit_solref(const SnModel *m, const SnWorld *w, sn_real *solref, sn_real fallback0,
+                               sn_real fallback1) {
+  if ((solref[0] > 0) != (solref[1] > 0)) {
+    solref[0] = fallback0;
+    solref[1] = fallback1;
+  }
+  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * sn_timestep(m, w));
+}
+// Computes stiffness and damping of a row from its solref and the largest impedance.
+SN_INLINE void sn_solref_spring(const sn_real *ref, sn_real dwidth, sn_real spring[2]) {
+  if (ref[0] > 0)
+    spring[0] = 1 / sn_max(SN_MINVAL, dwidth * dwidth * ref[0] * ref[0] * ref[1] * ref[1]);
+  else
+    spring[0] = -ref[0] / sn_max(SN_MINVAL, dwidth * dwidth);
+  if (ref[1] > 0)
+    spring[1] = 2 / sn_max(SN_MINVAL, dwidth * ref[0]);
+  else
+    spring[1] = -ref[1] / sn_max(SN_MINVAL, dwidth);
 }
 
 // Returns whether passive forces act: flags spring and damper together switch all of them off.

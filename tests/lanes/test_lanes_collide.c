@@ -32,6 +32,8 @@ static void *collide_on(SnOracle *o, int n, SnWorld *w) {
   for (int i = 0; i < 3 * o->m->ngeom; ++i) w->geom_xpos[i] = (sn_real)o->d->geom_xpos[i];
   for (int i = 0; i < 9 * o->m->ngeom; ++i) w->geom_xmat[i] = (sn_real)o->d->geom_xmat[i];
   for (int i = 0; i < 3 * o->m->nbody; ++i) w->subtree_com[i] = (sn_real)o->d->subtree_com[i];
+  for (int i = 0; i < 6 * o->m->nv; ++i) w->cdof[i] = (sn_real)o->d->cdof[i];
+  for (int i = 0; i < o->m->nv; ++i) w->qvel[i] = (sn_real)o->d->qvel[i];
   Job job = {o->m, w, NULL};
   sn_lanes_run(n, run_collision, &job);
   return memory;
@@ -53,12 +55,14 @@ static void *back_on(SnOracle *o, int n, SnWorld *w, SnAdjoint *a) {
 }
 
 // A pile of bodies of all closed-form types in a walled corner: several chunks of near pairs.
-static const char *pile(char *xml, size_t size) {
+static const char *pile(char *xml, size_t size, const char *flags) {
   static const char *type[] = {"box", "capsule", "sphere", "cylinder"};
-  size_t n =
-      (size_t)snprintf(xml, size,
-                       "<mujoco><default><geom margin='.02'/></default><worldbody><geom type='plane' size='1 1 1'/>"
-                       "<geom type='plane' size='1 1 1' euler='0 90 0'/><geom type='box' size='1 .1 1'/>");
+  size_t n = (size_t)snprintf(
+      xml, size,
+      "<mujoco><option timestep='.01'><flag %s/></option><default><geom margin='.02'/></default><worldbody>"
+      "<geom type='plane' size='1 1 1'/><geom type='plane' size='1 1 1' euler='0 90 0'/>"
+      "<geom type='box' size='1 .1 1'/>",
+      flags);
   for (int i = 0; i < 16; ++i)
     n += (size_t)snprintf(xml + n, size - n,
                           "<body pos='%g %g %g'><freejoint/><geom type='%s' size='.07 .08 .06'/>"
@@ -68,13 +72,12 @@ static const char *pile(char *xml, size_t size) {
   return xml;
 }
 
-static void same_bits(void **state) {
-  (void)state;
+static void check_bits(const char *flags, double speed) {
   char xml[8000];
   SnOracle o;
-  sn_oracle_load_string(&o, pile(xml, sizeof xml));
+  sn_oracle_load_string(&o, pile(xml, sizeof xml, flags));
   for (int i = 0; i < 3; ++i) {
-    sn_oracle_randomize(&o, 0);
+    sn_oracle_randomize(&o, speed);
     mj_kinematics(o.mj, o.d);
     mj_comPos(o.mj, o.d);
     SnWorld one, many;
@@ -91,6 +94,8 @@ static void same_bits(void **state) {
       assert_memory_equal(one.contact, many.contact, sizeof(SnContact) * (size_t)one.ncon[0]);
       void *back_b = back_on(&o, n, &many, &back_many);
       assert_memory_equal(back_one.wrench, back_many.wrench, sizeof(sn_real) * 6 * (size_t)o.m->nbody);
+      assert_memory_equal(back_one.twist_bar, back_many.twist_bar,
+                          sizeof(sn_real) * 6 * SN_NMOTION * (size_t)o.m->nbody);
       free(b);
       free(back_b);
     }
@@ -98,6 +103,17 @@ static void same_bits(void **state) {
     free(back_a);
   }
   sn_oracle_free(&o);
+}
+
+static void same_bits(void **state) {
+  (void)state;
+  check_bits("energy='disable'", 0);
+}
+
+// Contacts before impact, too.
+static void foreseen(void **state) {
+  (void)state;
+  check_bits("speculative='enable'", 40);
 }
 
 // Many bodies: the broad phase sweeps, on one lane, and the others go on from what it finds.
@@ -125,6 +141,6 @@ static void swept(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(swept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits), cmocka_unit_test(foreseen), cmocka_unit_test(swept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -288,8 +288,8 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.integrator = 99, SINEW_ERR_UNSUPPORTED, "an unknown integrator");
   REFUSED(o.disableflags = 1 << mjNDISABLE, SINEW_ERR_UNSUPPORTED, "option 'disableflags': an unknown flag");
   REFUSED(o.enableflags = 1 << mjNENABLE, SINEW_ERR_UNSUPPORTED, "option 'enableflags': an unknown flag");
-  REFUSED((o.enableflags = mjENBL_SPECULATIVE | mjENBL_IPC), SINEW_ERR_UNSUPPORTED,
-          "option 'ipc': incremental potential contact is not supported\noption 'speculative'");
+  REFUSED((o.enableflags = mjENBL_IPC | 1 << mjNENABLE), SINEW_ERR_UNSUPPORTED,
+          "option 'ipc': incremental potential contact is not supported\noption 'enableflags'");
   REFUSED(o.size = 0, SINEW_ERR_ARGUMENT, "SinewOptions.size is 0");
   REFUSED(o.size = offsetof(SinewOptions, disableactuator) - 1, SINEW_ERR_ARGUMENT, "SinewOptions.size");
   REFUSED(o.density = -1, SINEW_ERR_ARGUMENT, "option density is -1: must be at least 0");
@@ -367,12 +367,35 @@ static void another_convex_collision_is_refused(void **state) {
   sinew_model_free(model);
 }
 
+// A mesh may hide what it stands before, which its triangles say: they are there where the file has the flag.
+static void foreseen_contacts_need_triangles(void **state) {
+  (void)state;
+  static const char text[] =
+      "<mujoco><option><flag speculative='%s'/></option><asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 "
+      "1'/></asset>"
+      "<worldbody><geom type='plane' size='1 1 1'/><body><freejoint/><geom name='rock' type='mesh' mesh='m'/></body>"
+      "</worldbody></mujoco>";
+  char xml_with[600], xml_without[600];
+  snprintf(xml_with, sizeof xml_with, text, "enable");
+  snprintf(xml_without, sizeof xml_without, text, "disable");
+  SinewModel *model = make_model(xml_without);
+  SinewOptions o = options_of(model);
+  o.enableflags = mjENBL_SPECULATIVE;
+  refused(model, &o, SINEW_ERR_UNSUPPORTED, "geom 1 'rock' has a mesh whose triangles were left out at import");
+  sinew_model_free(model);
+  model = make_model(xml_with);
+  o = options_of(model);
+  assert_true(o.enableflags & mjENBL_SPECULATIVE);
+  sinew_model_free(with(model, &o));
+  sinew_model_free(model);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_option_acts_as_in_mujoco),        cmocka_unit_test(every_disable_flag_acts_as_in_mujoco),
       cmocka_unit_test(older_callers_leave_the_fluid),         cmocka_unit_test(contacts_get_what_is_given),
       cmocka_unit_test(bad_options_are_refused_by_name),       cmocka_unit_test(another_convex_collision_is_refused),
-      cmocka_unit_test(options_that_keep_no_past_are_refused),
+      cmocka_unit_test(options_that_keep_no_past_are_refused), cmocka_unit_test(foreseen_contacts_need_triangles),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

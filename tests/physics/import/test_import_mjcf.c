@@ -64,7 +64,6 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<option integrator='discrete'/>",
        "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported", 1},
       {"<option integrator='RK4'><flag sleep='enable'/></option>", "option 'sleep': sleeping under integrator RK4", 1},
-      {"<option><flag speculative='enable'/></option>", "option 'speculative': speculative contact", 1},
       {"<option><flag nativeccd='disable'/></option><worldbody><geom name='rock' size='1' contype='2'/><geom size='1'/>"
        "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3' contype='0' "
        "conaffinity='2'/></body></worldbody>",

@@ -322,6 +322,10 @@ static void bad_input(void **state) {
   assert_int_equal(jumps.code, SN_ERR_UNSUPPORTED);
   assert_non_null(strstr(jumps.text, "option noslip_iterations is 2"));
   o.m->opt.noslip_iterations = 0;
+  o.m->opt.enableflags |= SN_ENBL_SPECULATIVE;
+  assert_null(sn_horizon_create(o.m, &s, &jumps));
+  assert_non_null(strstr(jumps.text, "flag speculative"));
+  o.m->opt.enableflags &= ~SN_ENBL_SPECULATIVE;
   SnHorizon *h = make(o.m, &s);
   static const sn_real down[] = {SN_R(0.2), SN_R(0.1)};
   static const sn_real knot[] = {1, (sn_real)INFINITY};
