@@ -427,14 +427,18 @@ SN_LOCAL bool collide_same_bodies(const SnModel *m, int p, int q) {
          m->geom_bodyid[a & INT32_MAX] == m->geom_bodyid[b & INT32_MAX];
 }
 
-// True when one of the geoms of these bodies is fast.
+// True when two of the geoms of these bodies may pass through each other in the step.
 SN_LOCAL bool collide_bodies_are_fast(const SnModel *m, const SnWorld *w, int pair) {
+  sn_real travel = 0, thickness = SN_MAXVAL;
   for (int side = 0; side < 2; ++side) {
     const int body = m->geom_bodyid[m->cpair_geom[2 * pair + side]], first = m->body_geomadr[body];
-    for (int g = first; g < first + m->body_geomnum[body]; ++g)
-      if (m->geom_collides[g] && sn_geom_is_fast(m, w, g)) return true;
+    for (int g = first; g < first + m->body_geomnum[body]; ++g) {
+      if (!m->geom_collides[g]) continue;
+      travel = sn_max(travel, w->geom_step[SN_GEOM_STEP * g + 6]);
+      thickness = sn_min(thickness, sn_geom_thickness(m, g));
+    }
   }
-  return false;
+  return travel >= thickness;
 }
 
 // Where bodies have a fast geom MuJoCo leaves its mid phase out, and so the order that it makes: their pairs come in

@@ -76,8 +76,8 @@ SN_FUNC int sn_collide_pair(const SnModel *m, const SnWorld *w, int pair, SnCont
 enum { SN_FEATURE_IMPACT = 1 << 28 };
 // Computes geom_step. Ends with a sync.
 SN_FUNC void sn_speculate_begin(const SnModel *m, SnWorld *w, SnLane *lane);
-// Returns whether a geom may pass through another in this step.
-SN_FUNC bool sn_geom_is_fast(const SnModel *m, const SnWorld *w, int geom);
+// Returns half of the least width of a geom's bounding box [m]; that of a plane is no bound.
+SN_FUNC sn_real sn_geom_thickness(const SnModel *m, int geom);
 // Returns whether a pair may meet in this step, one of its geoms being fast.
 SN_FUNC bool sn_speculate_is_near(const SnModel *m, const SnWorld *w, int pair);
 // Replaces the n contacts of a pair by those before impact, if none of them acts. Returns their number.

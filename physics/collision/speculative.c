@@ -2,8 +2,8 @@
 // Computation, Speculative contacts). They keep what is fast from passing through what is thin.
 //
 // Who is swept. Over a step h the centre of a geom moves by s = h v and its frame turns by w = h omega. No point of it
-// moves farther than |s| + |w| r, r the radius of its bounding sphere; of a sphere a turn moves nothing. A geom is fast
-// when that is at least half of the least width of its bounding box. A pair with a fast geom is swept where no contact
+// moves farther than |s| + |w| r, r the radius of its bounding sphere; of a sphere a turn moves nothing. A pair is fast
+// when that is, of one of them, at least half of the least width of either's bounding box. It is swept where no contact
 // within the margin was found, and the bounding spheres come that near on their straight ways.
 //
 // Time of impact, by conservative advancement (Mirtich 1996). After the fraction t of the step the geoms are d apart
@@ -67,9 +67,9 @@ SN_FUNC void sn_speculate_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
-SN_FUNC bool sn_geom_is_fast(const SnModel *m, const SnWorld *w, int geom) {
+SN_FUNC sn_real sn_geom_thickness(const SnModel *m, int geom) {
   const sn_real *half = m->geom_aabb + 6 * geom + 3;
-  return m->geom_type[geom] != SN_GEOM_PLANE && sn_geom_step(w, geom)[6] >= sn_min(half[0], sn_min(half[1], half[2]));
+  return m->geom_type[geom] == SN_GEOM_PLANE ? SN_MAXVAL : sn_min(half[0], sn_min(half[1], half[2]));
 }
 
 // True when the bounding spheres of a pair come within its reach on their ways; of a plane the half space.
@@ -93,7 +93,9 @@ SN_LOCAL bool spec_spheres_meet(const SnModel *m, const SnWorld *w, const SnPair
 SN_FUNC bool sn_speculate_is_near(const SnModel *m, const SnWorld *w, int pair) {
   const SnPairInfo p = sn_pair_info(m, pair);
   if (p.collider == SN_COLLIDER_HFIELD || m->opt.disableflags & SN_DSBL_NATIVECCD) return false;
-  return (sn_geom_is_fast(m, w, p.geom[0]) || sn_geom_is_fast(m, w, p.geom[1])) && spec_spheres_meet(m, w, &p);
+  const sn_real thickness = sn_min(sn_geom_thickness(m, p.geom[0]), sn_geom_thickness(m, p.geom[1]));
+  const sn_real travel = sn_max(sn_geom_step(w, p.geom[0])[6], sn_geom_step(w, p.geom[1])[6]);
+  return travel >= thickness && spec_spheres_meet(m, w, &p);
 }
 
 SN_FUNC void sn_swept_place(SnSweptGeom *g, sn_real t) {

@@ -217,6 +217,28 @@ static void steps(void **state) {
   assert_true(foreseen > 50);
 }
 
+// A pair is swept when one of its geoms moves by the half width of the thinner one: a ball of 0.04 m above a plate.
+static void thin(void **state) {
+  (void)state;
+  const double half[] = {.01, .02, .06}, step[] = {.0095, .0105, .0195, .0205, .0395, .0405};
+  int foreseen = 0;
+  for (int k = 0; k < 18; ++k) {
+    char xml[1000];
+    SnOracle o;
+    snprintf(xml, sizeof xml,
+             HEAD("") "<geom type='box' size='.5 .5 %g'/><body><freejoint/><geom size='.04'/></body>" TAIL,
+             half[k % 3]);
+    sn_oracle_load_string(&o, xml);
+    o.d->qpos[2] = half[k % 3] + .04 + .9 * step[k / 3];
+    o.d->qvel[2] = -100 * step[k / 3];
+    forward(&o);
+    assert_int_equal(o.w.ncon[0], o.d->ncon);
+    foreseen += o.d->ncon;
+    sn_oracle_free(&o);
+  }
+  assert_int_equal(foreseen, 5 + 3 + 1);
+}
+
 // Nothing is foreseen without the flag, without nativeccd, of height fields, in a world with contacts from distance.
 static int count(const char *flags, const char *geom, bool cfd) {
   char xml[2000];
@@ -253,6 +275,6 @@ static void flags(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(planes), cmocka_unit_test(pairs), cmocka_unit_test(crowds),
-                                     cmocka_unit_test(steps), cmocka_unit_test(flags)};
+                                     cmocka_unit_test(steps),  cmocka_unit_test(thin),  cmocka_unit_test(flags)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
