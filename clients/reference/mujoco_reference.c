@@ -299,6 +299,11 @@ static void fill_solver(SnOracle *o) {
       o->w.efc_state[i] = o->d->efc_state[i];
 }
 
+// Frames of trees that sleep are no longer those of our own step.
+static void forget_frames(SnOracle *o) {
+  for (int t = 0; t < o->m->ntree && sn_has_sleep(o->m); ++t) o->w.tree_framed[t] = SN_FRAMES_UNKNOWN;
+}
+
 void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
   const SnModel *m = o->m;
   switch (stage) {
@@ -311,9 +316,11 @@ void sn_oracle_fill_stage(SnOracle *o, SnStage stage) {
       break;
     case SN_STAGE_KINEMATICS:
       fill_kinematics(o);
+      forget_frames(o);
       break;
     case SN_STAGE_INERTIA:
       fill_inertia(o);
+      forget_frames(o);
       break;
     case SN_STAGE_TENDON:
       fill_tendons(o);

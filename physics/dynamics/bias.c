@@ -59,14 +59,9 @@ SN_LOCAL void bias_link(const SnModel *m, SnWorld *w, int i) {
   sn_copy(w->cacc + 6 * i, acc, 6);
 }
 
-// actuator_velocity of the outputs of actuator a: that of its tendon times the gear, or moment times qvel; 0 where
-// actuation is off, as MuJoCo's, though not where only the actuator's group is.
+// actuator_velocity of the outputs of actuator a: that of its tendon times the gear, or moment times qvel.
 SN_LOCAL void bias_actuator(const SnModel *m, SnWorld *w, int a) {
   const int first = m->actuator_outadr[a];
-  if (m->opt.disableflags & SN_DSBL_ACTUATION) {
-    sn_zero(w->actuator_velocity + first, m->actuator_outnum[a]);
-    return;
-  }
   if (m->actuator_trntype[a] == SN_TRN_TENDON) {
     w->actuator_velocity[first] = m->actuator_gear[6 * first] * w->ten_velocity[m->actuator_trnid[2 * a]];
     return;
@@ -103,7 +98,11 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
     const int i = m->welded_body[k];
     sn_copy(w->cvel + 6 * i, w->cvel + 6 * m->body_base[i], 6);
   }
-  SN_FOR(a, m->nactuator) bias_actuator(m, w, a);
+  // 0 where actuation is off, as MuJoCo's, though not where only the group of an actuator is
+  if (m->opt.disableflags & SN_DSBL_ACTUATION)
+    sn_lane_zero(lane, w->actuator_velocity, m->nout);
+  else
+    SN_FOR(a, m->nactuator) bias_actuator(m, w, a);
   SN_SYNC(lane);
 }
 #endif

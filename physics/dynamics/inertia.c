@@ -15,13 +15,16 @@
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
+// A part of both passes of sn_com_pos, as KIN_INLINE in kinematics.c.
+#define INERTIA_INLINE __attribute__((always_inline)) SN_INLINE
+
 // In two halves, so that two entries fit one vector operation.
 SN_INLINE sn_real inertia_dot6(const sn_real *a, const sn_real *b) {
   return (a[0] * b[0] + a[2] * b[2] + a[4] * b[4]) + (a[1] * b[1] + a[3] * b[3] + a[5] * b[5]);
 }
 
 // Inertia of link i about its centre of mass, in axes of the world, and its spatial inertia about `center`.
-SN_LOCAL void inertia_link(const SnModel *m, SnWorld *w, int i, const sn_real *center) {
+INERTIA_INLINE void inertia_link(const SnModel *m, SnWorld *w, int i, const sn_real *center) {
   const sn_real *R = w->xmat + 9 * i, *I = m->link_inertia + 6 * i, mass = m->link_mass[i];
   sn_real *G = w->link_xinertia + 6 * i, *out = w->cinert + 10 * i;
   sn_real RI[9], c[3];
@@ -58,7 +61,7 @@ SN_LOCAL void inertia_slide(sn_real *cdof, const sn_real *axis) {
 }
 
 // cdof of the dofs of joint j. Turns of ball and free joints are about the axes of the body's frame after all joints.
-SN_LOCAL void inertia_joint(const SnModel *m, SnWorld *w, int j) {
+INERTIA_INLINE void inertia_joint(const SnModel *m, SnWorld *w, int j) {
   const int body = m->jnt_bodyid[j], type = m->jnt_type[j];
   sn_real *cdof = w->cdof + 6 * m->jnt_dofadr[j], offset[3];
   sn_sub3(offset, w->subtree_com + 3 * m->body_rootid[body], w->xanchor + 3 * j);
@@ -81,7 +84,7 @@ SN_LOCAL void inertia_joint(const SnModel *m, SnWorld *w, int j) {
 }
 
 // Coordinate `axis` of the centre of mass of all that hangs on root body r.
-SN_LOCAL sn_real inertia_root_com(const SnModel *m, const SnWorld *w, int r, int axis) {
+INERTIA_INLINE sn_real inertia_root_com(const SnModel *m, const SnWorld *w, int r, int axis) {
   const int root = m->root_body[r];
   const sn_real mass = m->body_subtreemass[root];
   if (mass < SN_MINVAL) return m->link_of_body[root] ? w->link_xcom[3 * root + axis] : m->body_lpos[3 * root + axis];
@@ -109,21 +112,42 @@ SN_LOCAL void inertia_subtree_com(const SnModel *m, SnWorld *w, int b) {
 }
 
 #if !defined(SN_PACK)
-SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
+// All of sn_com_pos, or what belongs to frames that are not held; asleep is a constant, as in kinematics.c.
+INERTIA_INLINE void inertia_links(const SnModel *m, SnWorld *w, SnLane *lane, const bool asleep) {
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];
+    if (asleep && sn_frames_held(m, w, i)) continue;
     sn_mulmatvec3(w->link_xcom + 3 * i, w->xmat + 9 * i, m->link_com + 3 * i);
     sn_addto3(w->link_xcom + 3 * i, w->xpos + 3 * i);
   }
   SN_SYNC(lane);
-  SN_FOR(k, 3 * m->nroot) w->subtree_com[3 * m->root_body[k / 3] + k % 3] = inertia_root_com(m, w, k / 3, k % 3);
-  SN_FOR(k, m->ncom) inertia_subtree_com(m, w, m->com_list[k]);
+  SN_FOR(k, 3 * m->nroot) {
+    const int root = m->root_body[k / 3], axis = k % 3;
+    if (!(asleep && sn_frames_held(m, w, root))) w->subtree_com[3 * root + axis] = inertia_root_com(m, w, k / 3, axis);
+  }
+  SN_FOR(k, m->ncom) {
+    if (!(asleep && sn_frames_held(m, w, m->com_list[k]))) inertia_subtree_com(m, w, m->com_list[k]);
+  }
   SN_SYNC(lane);
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];
-    inertia_link(m, w, i, w->subtree_com + 3 * m->body_rootid[i]);
+    if (!(asleep && sn_frames_held(m, w, i))) inertia_link(m, w, i, w->subtree_com + 3 * m->body_rootid[i]);
   }
-  SN_FOR(j, m->njnt) inertia_joint(m, w, j);
+  SN_FOR(j, m->njnt) {
+    if (!(asleep && sn_frames_held(m, w, m->jnt_bodyid[j]))) inertia_joint(m, w, j);
+  }
+  SN_SYNC(lane);
+}
+
+SN_FUNC void sn_com_pos(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (!sn_any_asleep(m, w)) {
+    inertia_links(m, w, lane, false);
+    return;
+  }
+  inertia_links(m, w, lane, true);
+  SN_FOR(t, m->ntree) {
+    if (w->tree_framed[t] == SN_FRAMES_UNKNOWN && !w->tree_awake[t]) w->tree_framed[t] = SN_FRAMES_KNOWN;
+  }
   SN_SYNC(lane);
 }
 

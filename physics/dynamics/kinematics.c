@@ -32,6 +32,9 @@
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
+// A part of both passes of sn_kinematics, with sleepers and without, which cost no calls.
+#define KIN_INLINE __attribute__((always_inline)) SN_INLINE
+
 // q <- q / |q| to second order in the deviation of |q| from 1.
 SN_LOCAL void kin_renormalize(sn_real *q) {
   const sn_real s = SN_R(1.5) - SN_R(0.5) * (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
@@ -62,7 +65,7 @@ SN_LOCAL void kin_base(const SnModel *m, const SnWorld *w, int i, sn_real *pos, 
 }
 
 // Moves the pose by joint j; writes its anchor and axis.
-SN_LOCAL void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_real *quat) {
+KIN_INLINE void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_real *quat) {
   const int type = m->jnt_type[j];
   const sn_real *q = w->qpos + m->jnt_qposadr[j], *p = m->jnt_pos + 3 * j;
   sn_real *anchor = w->xanchor + 3 * j, *axis = w->xaxis + 3 * j;
@@ -96,7 +99,7 @@ SN_LOCAL void kin_joint(const SnModel *m, SnWorld *w, int j, sn_real *pos, sn_re
 
 // Pose of link i after its first joint, a hinge: anchor and axis are fixed in the link below, and the turn is
 // base_quat exp(axis angle) = cos(angle/2) base_quat + sin(angle/2) base_quat (0, axis).
-SN_LOCAL void kin_first_hinge(const SnModel *m, SnWorld *w, int i, int j, sn_real *pos, sn_real *quat) {
+KIN_INLINE void kin_first_hinge(const SnModel *m, SnWorld *w, int i, int j, sn_real *pos, sn_real *quat) {
   const int base = m->body_base[i], adr = m->jnt_qposadr[j];
   const sn_real half = SN_R(0.5) * (w->qpos[adr] - m->qpos0[adr]), s = sn_sin(half), c = sn_cos(half);
   const sn_real *q = m->base_quat + 4 * i, *dq = m->hinge_quat + 4 * j, *p = m->jnt_pos + 3 * j;
@@ -113,7 +116,7 @@ SN_LOCAL void kin_first_hinge(const SnModel *m, SnWorld *w, int i, int j, sn_rea
 }
 
 // Frame of link i; the link below it is done.
-SN_LOCAL void kin_link(const SnModel *m, SnWorld *w, int i) {
+KIN_INLINE void kin_link(const SnModel *m, SnWorld *w, int i) {
   const int first = m->body_jntadr[i], n = m->body_jntnum[i];
   sn_real pos[3], quat[4];
   int done = n > 0 && m->jnt_type[first] == SN_JNT_HINGE;
@@ -137,7 +140,7 @@ SN_LOCAL void kin_link(const SnModel *m, SnWorld *w, int i) {
   sn_quat2mat(w->xmat + 9 * i, quat);
 }
 
-SN_LOCAL void kin_welded_body(const SnModel *m, SnWorld *w, int i) {
+KIN_INLINE void kin_welded_body(const SnModel *m, SnWorld *w, int i) {
   const int base = m->body_base[i];
   kin_point(w->xpos + 3 * i, w->xpos + 3 * base, w->xmat + 9 * base, m->base_pos + 3 * i);
   sn_mulquat(w->xquat + 4 * i, w->xquat + 4 * base, m->base_quat + 4 * i);
@@ -152,7 +155,7 @@ SN_LOCAL void kin_frame(const SnWorld *w, int link, const sn_real *lpos, const s
 }
 
 // Positions of a block of sites of one link, in a form that vector units take.
-SN_LOCAL void kin_site_block(const SnModel *m, SnWorld *w, int block) {
+KIN_INLINE void kin_site_block(const SnModel *m, SnWorld *w, int block) {
   const int link = m->siteblock_link[block], *site = m->siteblock_site + SN_SITE_BLOCK * block;
   const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->siteblock_pos + 3 * SN_SITE_BLOCK * block;
   sn_real pos[3][SN_SITE_BLOCK];
@@ -164,7 +167,7 @@ SN_LOCAL void kin_site_block(const SnModel *m, SnWorld *w, int block) {
 }
 
 // Frames of a block of geoms of one link, in the same form: rows of (lmat | lpos), all geoms of the block side by side.
-SN_LOCAL void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
+KIN_INLINE void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
   enum { N = SN_GEOM_BLOCK };
   const int link = m->geomblock_link[block], *geom = m->geomblock_geom + N * block;
   const sn_real *x = w->xpos + 3 * link, *R = w->xmat + 9 * link, *p = m->geomblock_frame + 12 * N * block;
@@ -182,26 +185,63 @@ SN_LOCAL void kin_geom_block(const SnModel *m, SnWorld *w, int block) {
 }
 
 #if !defined(SN_PACK)
-SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
+// Finds the trees that sleep where their frames were computed, for sn_frames_held. Trees under one static body share
+// the centre that inertias refer to: their frames are computed every time.
+SN_LOCAL void kin_hold(const SnModel *m, SnWorld *w, SnLane *lane, bool asleep) {
+  SN_FOR(t, m->ntree) {
+    const int dof = m->tree_dofadr[t], last = m->dof_jntid[dof + m->tree_dofnum[t] - 1], body = m->tree_bodyadr[t];
+    const int end = last + 1 < m->njnt ? m->jnt_qposadr[last + 1] : m->nq;
+    bool held = w->tree_framed[t] == SN_FRAMES_KNOWN || w->tree_framed[t] == SN_FRAMES_HELD;
+    held = held && asleep && !w->tree_awake[t] && m->body_rootid[body] == body;
+    for (int k = m->jnt_qposadr[m->dof_jntid[dof]]; k < end; ++k) {
+      held = held && w->frame_qpos[k] == w->qpos[k];
+      w->frame_qpos[k] = w->qpos[k];
+    }
+    w->tree_framed[t] = held ? SN_FRAMES_HELD : SN_FRAMES_UNKNOWN;
+  }
+  SN_SYNC(lane);
+}
+
+// All frames, or those that are not held. asleep is a constant where it is called: without sleepers nothing is asked.
+KIN_INLINE void kin_frames(const SnModel *m, SnWorld *w, SnLane *lane, const bool asleep) {
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_link(m, w, body[k]);
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
+      if (!(asleep && sn_frames_held(m, w, body[k]))) kin_link(m, w, body[k]);
+    }
     SN_SYNC(lane);
   }
-  SN_FOR(k, m->nwelded) kin_welded_body(m, w, m->welded_body[k]);
+  SN_FOR(k, m->nwelded) {
+    if (!(asleep && sn_frames_held(m, w, m->welded_body[k]))) kin_welded_body(m, w, m->welded_body[k]);
+  }
   if (m->need_all) {
     SN_FOR(i, m->nbody) {
       const int link = m->link_of_body[i];
-      if (link) kin_frame(w, link, m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
+      if (!link || (asleep && sn_frames_held(m, w, i))) continue;
+      kin_frame(w, link, m->body_lpos + 3 * i, m->body_lmat + 9 * i, w->xipos + 3 * i, w->ximat + 9 * i);
     }
   }
-  SN_FOR(k, m->ngeomblock) kin_geom_block(m, w, k);
-  SN_FOR(k, m->nsiteblock) kin_site_block(m, w, k);
+  SN_FOR(k, m->ngeomblock) {
+    if (!(asleep && sn_frames_held(m, w, m->geomblock_link[k]))) kin_geom_block(m, w, k);
+  }
+  SN_FOR(k, m->nsiteblock) {
+    if (!(asleep && sn_frames_held(m, w, m->siteblock_link[k]))) kin_site_block(m, w, k);
+  }
   SN_FOR(k, m->nsiteframe) {
-    const int i = m->siteframe_list[k];
-    sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * m->link_of_site[i], m->site_lmat + 9 * i);
+    const int i = m->siteframe_list[k], link = m->link_of_site[i];
+    if (asleep && sn_frames_held(m, w, link)) continue;
+    sn_mulmatmat3(w->site_xmat + 9 * i, w->xmat + 9 * link, m->site_lmat + 9 * i);
   }
   SN_SYNC(lane);
+}
+
+SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const bool asleep = sn_any_asleep(m, w);
+  if (sn_has_sleep(m)) kin_hold(m, w, lane, asleep);
+  if (asleep)
+    kin_frames(m, w, lane, true);
+  else
+    kin_frames(m, w, lane, false);
 }
 
 SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]) {

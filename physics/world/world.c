@@ -43,7 +43,10 @@ SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
     *w->warn = 0;
     if (sn_has_sleep(m)) w->sleep_on[0] = w->nasleep[0] = 0;
   }
-  SN_FOR(i, sn_has_sleep(m) * m->ntree) w->tree_asleep[i] = SN_AWAKE;
+  SN_FOR(i, sn_has_sleep(m) * m->ntree) {
+    w->tree_asleep[i] = SN_AWAKE;
+    w->tree_framed[i] = SN_FRAMES_UNKNOWN;
+  }
   sn_lane_zero(lane, w->sleep_qpos, sn_has_sleep(m) * m->nq);
   sn_lane_zero(lane, w->time, 1);
   sn_lane_zero(lane, w->step, 1);

@@ -122,6 +122,13 @@ SN_INLINE SnSleepState sn_body_sleep(const SnModel *m, const SnWorld *w, int bod
   if (tree >= 0) return w->tree_awake[tree] ? SN_BODY_AWAKE : SN_BODY_ASLEEP;
   return m->body_mocapid[m->body_rootid[body]] >= 0 ? SN_BODY_AWAKE : SN_BODY_STATIC;
 }
+// Lists what is known of a tree that sleeps. Its frames and inertias may be those of frame_qpos, and this step may leave
+// them as they were. A tree that is awake has none that are known.
+typedef enum SnFramed { SN_FRAMES_UNKNOWN, SN_FRAMES_KNOWN, SN_FRAMES_HELD } SnFramed;
+// Returns whether this step leaves the frames of a body as they were. Some tree sleeps.
+SN_INLINE bool sn_frames_held(const SnModel *m, const SnWorld *w, int body) {
+  return m->body_treeid[body] >= 0 && w->tree_framed[m->body_treeid[body]] == SN_FRAMES_HELD;
+}
 // Returns whether a tendon sleeps there: all of its trees do, two at most.
 SN_INLINE bool sn_tendon_asleep(const SnModel *m, const SnWorld *w, int t) {
   const int n = m->tendon_treenum[t], *tree = m->tendon_treeid + 2 * t;

@@ -13,6 +13,15 @@
 
 enum { MOST_TREES = 64 };
 
+// Whether outputs of a stage are NaN before it runs, so that nothing can be kept: debug builds.
+static bool poisons(void) {
+#if defined(NDEBUG)
+  return false;
+#else
+  return true;
+#endif
+}
+
 #define FLOOR "<geom type='plane' size='5 5 1'/>"
 #define BALL(name, pos, more) \
   "<body name='" name "' pos='" pos "' " more "><freejoint/><geom type='sphere' size='.1' mass='1'/></body>"
@@ -211,9 +220,100 @@ static void as_mujoco(void **state) {
   for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) go(runs + i, "");
 }
 
+// ---- frames that are left as they were ----
+
+// Frames, inertias and accelerations of a step are those of a world that computes all of them, byte by byte.
+static void same_frames(const SnModel *m, const SnWorld *w, const SnWorld *fresh, const char *what, int step) {
+#define SAME(name, n)                                                   \
+  if (memcmp(w->name, fresh->name, sizeof *w->name * (size_t)(n)) != 0) \
+  fail_msg("%s, step %d: other %s", what, step, #name)
+  SAME(xpos, 3 * m->nbody);
+  SAME(xquat, 4 * m->nbody);
+  SAME(xmat, 9 * m->nbody);
+  SAME(xanchor, 3 * m->njnt);
+  SAME(xaxis, 3 * m->njnt);
+  SAME(geom_xpos, 3 * m->ngeom);
+  SAME(geom_xmat, 9 * m->ngeom);
+  SAME(site_xpos, 3 * m->nsite);
+  SAME(link_xcom, 3 * m->nbody);
+  SAME(subtree_com, 3 * m->nbody);
+  SAME(cdof, 6 * m->nv);
+  SAME(cinert, 10 * m->nbody);
+  SAME(link_xinertia, 6 * m->nbody);
+  SAME(qLD, m->nC);
+  SAME(qacc, m->nv);
+#undef SAME
+}
+
+// A step of the world beside one of a new world. Returns how many trees kept their frames.
+static int step_beside(SnOracle *o, SnWorld *fresh, void *memory, const char *what, int step) {
+  int held = 0;
+  sn_world_init(o->m, fresh, memory);
+  sn_world_copy_state(o->m, fresh, &o->w);
+  fresh->sleep_on[0] = 1;
+  sn_forward(o->m, fresh, &o->lane);
+  sn_step(o->m, &o->w, &o->lane);
+  same_frames(o->m, &o->w, fresh, what, step);
+  for (int t = 0; t < o->m->ntree; ++t) held += o->w.tree_framed[t] == SN_FRAMES_HELD;
+  return held;
+}
+
+// Moves all sleepers without a word to the world: they sleep on where they are now.
+static void carry_sleepers(SnOracle *o) {
+  for (int j = 0; j < o->m->njnt; ++j) {
+    const int adr = o->m->jnt_qposadr[j], tree = o->m->body_treeid[o->m->jnt_bodyid[j]];
+    if (o->w.tree_asleep[tree] >= 0) o->w.qpos[adr] = o->w.sleep_qpos[adr] += SN_R(0.25);
+  }
+}
+
+static void sleepers_keep_their_frames(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) {
+    const Run *r = runs + i;
+    SnOracle o;
+    SnWorld fresh;
+    int held = 0;
+    load(&o, r->option, "", r->world, r->rest);
+    void *memory = aligned_alloc(64, sn_world_size(o.m));
+    for (int step = 0; step < r->steps; ++step) {
+      for (int k = 0; k < 4; ++k)
+        if (r->event[k].value != 0 && r->event[k].step == step) happen(&o, &r->event[k]);
+      held += step_beside(&o, &fresh, memory, r->name, step);
+    }
+    if (sizeof(sn_real) == 8) assert_true(held > 0 || poisons());
+    carry_sleepers(&o);
+    for (int step = 0; step < 3; ++step) step_beside(&o, &fresh, memory, "sleepers that are elsewhere", step);
+    free(memory);
+    sn_oracle_free(&o);
+  }
+}
+
+// Trees on one static body share the centre that their inertias refer to, so that one that moves moves it for all.
+static void trees_of_one_root_keep_nothing(void **state) {
+  (void)state;
+  SnOracle o;
+  SnWorld fresh;
+  int asleep = 0;
+  load(&o, "gravity='0 0 0'", "",
+       "<body><geom size='.1'/>" SLIDE("a", "0 0 1", "sleep='init'", "")
+           SLIDE("b", "0 1 1", "sleep='never'", "") "</body>",
+       "");
+  void *memory = aligned_alloc(64, sn_world_size(o.m));
+  o.w.qvel[1] = 1;
+  for (int step = 0; step < 50; ++step) {
+    assert_int_equal(step_beside(&o, &fresh, memory, "one root", step), 0);
+    asleep += o.w.tree_asleep[0] >= 0;
+  }
+  assert_int_equal(asleep, 50);
+  free(memory);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_mujoco),
+      cmocka_unit_test(sleepers_keep_their_frames),
+      cmocka_unit_test(trees_of_one_root_keep_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
