@@ -122,8 +122,8 @@ SN_INLINE SnSleepState sn_body_sleep(const SnModel *m, const SnWorld *w, int bod
   if (tree >= 0) return w->tree_awake[tree] ? SN_BODY_AWAKE : SN_BODY_ASLEEP;
   return m->body_mocapid[m->body_rootid[body]] >= 0 ? SN_BODY_AWAKE : SN_BODY_STATIC;
 }
-// Lists what is known of a tree that sleeps. Its frames and inertias may be those of frame_qpos, and this step may leave
-// them as they were. A tree that is awake has none that are known.
+// Lists what is known of a tree that sleeps: nothing, that its frames and inertias are those of frame_qpos, or that
+// this step leaves them. Nothing is known of one that is awake.
 typedef enum SnFramed { SN_FRAMES_UNKNOWN, SN_FRAMES_KNOWN, SN_FRAMES_HELD } SnFramed;
 // Returns whether this step leaves the frames of a body as they were. Some tree sleeps.
 SN_INLINE bool sn_frames_held(const SnModel *m, const SnWorld *w, int body) {
