@@ -353,6 +353,77 @@ static void test_no_memory(void **state) {
   sn_test_done(opened);
 }
 
+// The control group for memory that this process is in, as a folder; "" where that cannot be told.
+static void find_group(char *folder, size_t size, const char **limit) {
+  char line[256];
+  FILE *f = fopen("/proc/self/cgroup", "r");
+  *folder = '\0';
+  while (f && fgets(line, sizeof line, f)) {
+    line[strcspn(line, "\n")] = '\0';
+    char *one = strstr(line, ":memory:"), *all = !strncmp(line, "0::", 3) ? line + 3 : NULL;
+    if (one) snprintf(folder, size, "/sys/fs/cgroup/memory%s", one + strlen(":memory:"));
+    if (all && !*folder) snprintf(folder, size, "/sys/fs/cgroup%s", all);
+    *limit = one ? "memory.limit_in_bytes" : *limit;
+  }
+  if (f) fclose(f);
+}
+
+static bool write_group(const char *folder, const char *name, const char *text) {
+  char path[400];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *f = fopen(path, "w");
+  if (!f) return false;
+  const bool written = fputs(text, f) >= 0;
+  return fclose(f) == 0 && written;
+}
+
+// In a control group of 300 MB sinewd bounds itself by that, whatever the machine has: sessions beyond are refused in
+// words, and the system need not kill it.
+static void test_memory_of_a_group(void **state) {
+  (void)state;
+  SnTestDaemon other = {0};
+  char above[256], group[300];
+  const char *limit = "memory.max";
+  if (SN_SLOW) skip();
+  find_group(above, sizeof above, &limit);
+  snprintf(group, sizeof group, "%s/sinew-test-%d", above, (int)getpid());
+  if (!*above || mkdir(group, 0755) != 0 || !write_group(group, limit, "314572800") ||
+      !write_group(group, "cgroup.procs", "0")) {
+    print_message("skipped: no control group for memory can be made here: %s\n", strerror(errno));
+    rmdir(group);
+    skip();
+  }
+  sn_test_daemon_start(&other, NULL);
+  const bool back = write_group(above, "cgroup.procs", "0");
+  sn_test_connect(&c, other.endpoint);
+  Sinew__V1__PlannerSettings large = SINEW__V1__PLANNER_SETTINGS__INIT;
+
+  large.has_adam_starts_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_STARTS_ADAM_STARTS;
+  large.adam_starts = 16;
+  large.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
+  large.horizon = 1024;
+  Sinew__V1__OpenRequest in = SINEW__V1__OPEN_REQUEST__INIT;
+  in.task = "arm_reach";
+  in.planner = &large;
+  int refused = 0, opened = 0;
+  for (int i = 0; i < 20; i++) {
+    Sinew__V1__Reply *reply = sn_test_request(&c, SN_TEST_MESSAGE(open, OPEN, &in));
+    opened += reply->body_case == SINEW__V1__REPLY__BODY_OPEN;
+    refused += reply->body_case == SINEW__V1__REPLY__BODY_ERROR && reply->error->code == SINEW__V1__ERROR__CODE__LIMIT;
+    sn_test_done(reply);
+  }
+  print_message("%d large sessions were opened, %d refused; %.0f MB resident\n", opened, refused,
+                sn_test_daemon_megabytes(&other));
+  assert_true(sn_test_daemon_runs(&other));
+  assert_int_equal(opened + refused, 20);
+  assert_true(refused > 0);
+  sn_test_disconnect(&c);
+  assert_int_equal(sn_test_daemon_stop(&other, SIGTERM), 0);
+  sn_test_daemon_remove(&other);
+  assert_true(back);
+  assert_int_equal(rmdir(group), 0);
+}
+
 // ---- the clock ----
 
 // The wall clock jumps by an hour, forth and back, while plans are made under a short lease: nothing is late, and
@@ -409,6 +480,7 @@ int main(int argc, char **argv) {
                                      EACH(test_lost_folder),
                                      EACH(test_no_files),
                                      EACH(test_no_memory),
+                                     cmocka_unit_test(test_memory_of_a_group),
                                      cmocka_unit_test(test_clock_jumps),
                                      cmocka_unit_test(test_read_only_folder),
                                      cmocka_unit_test(test_broken_log),

@@ -50,6 +50,10 @@ void soak_connect(Soak *s, SnTestClient *c, const char *endpoint) {
   }
 }
 
+static const char *words_of(const Sinew__V1__Reply *reply) {
+  return reply->body_case == SINEW__V1__REPLY__BODY_ERROR ? reply->error->text : "another body";
+}
+
 static const char *kind_of(const Sinew__V1__Request *request) {
   return protobuf_c_message_descriptor_get_field(&sinew__v1__request__descriptor, request->body_case)->name;
 }
@@ -85,8 +89,7 @@ bool soak_expect(Soak *s, SnTestClient *c, Sinew__V1__Request *request, Sinew__V
   Sinew__V1__Reply *reply = soak_ask(s, c, request);
   if (!reply) return false;
   const bool good = reply->body_case == body, failed = reply->body_case == SINEW__V1__REPLY__BODY_ERROR;
-  if (!good && !(failed && may_fail))
-    soak_wrong(s, &s->counts->wrong, kind_of(request), failed ? reply->error->text : "another body");
+  if (!good && !(failed && may_fail)) soak_wrong(s, &s->counts->wrong, kind_of(request), words_of(reply));
   sn_test_done(reply);
   return good;
 }
@@ -111,7 +114,7 @@ Sinew__V1__Reply *soak_open(Soak *s, SnTestClient *c, const char *task, const ch
   // A visitor may come when all places are taken.
   const bool limit = reply && reply->body_case == SINEW__V1__REPLY__BODY_ERROR &&
                      reply->error->code == SINEW__V1__ERROR__CODE__LIMIT && !name;
-  if (reply && !limit) soak_wrong(s, &s->counts->wrong, "open", reply->error->text);
+  if (reply && !limit) soak_wrong(s, &s->counts->wrong, "open", words_of(reply));
   sn_test_done(reply);
   return NULL;
 }
@@ -154,8 +157,7 @@ bool soak_plan(Soak *s, SnTestClient *c, uint64_t session, const Sinew__V1__Stat
   const bool planned = reply->body_case == SINEW__V1__REPLY__BODY_PLAN;
   const Sinew__V1__Plan *plan = planned ? reply->plan : NULL;
   if (!planned)
-    soak_wrong(s, &s->counts->wrong, "plan",
-               reply->body_case == SINEW__V1__REPLY__BODY_ERROR ? reply->error->text : "another body");
+    soak_wrong(s, &s->counts->wrong, "plan", words_of(reply));
   else if (plan->session != session || plan->n_ctrl == 0 || !all_finite(plan->ctrl, plan->n_ctrl))
     soak_wrong(s, &s->counts->wrong, "plan", "not one of that session, or not finite");
   if (planned && plan->status == SINEW__V1__PLAN__STATUS__WARM_START) atomic_fetch_add(&s->counts->warm, 1);
@@ -267,7 +269,7 @@ static bool set_stream(Soak *s, SnTestClient *c, uint64_t session, bool stop, do
   if (!reply)
     soak_wrong(s, &s->counts->lost, "stream", "no answer");
   else if (!good)
-    soak_wrong(s, &s->counts->wrong, "stream", reply->error->text);
+    soak_wrong(s, &s->counts->wrong, "stream", words_of(reply));
   if (reply) atomic_fetch_add(&s->counts->answered, 1);
   sn_test_done(reply);
   return good;
@@ -380,7 +382,7 @@ static void rewind_session(Soak *s, SnTestClient *c, uint64_t session) {
     reset.snapshot = reply->snapshot;
     soak_expect(s, c, SN_TEST_MESSAGE(reset, RESET, &reset), SINEW__V1__REPLY__BODY_RESET, false);
   } else if (reply) {
-    soak_wrong(s, &s->counts->wrong, "snapshot", "none came");
+    soak_wrong(s, &s->counts->wrong, "snapshot", words_of(reply));
   }
   sn_test_done(reply);
 }
