@@ -120,10 +120,10 @@ static void unlisted_vjp(void **state) {
   sn_collision(m, &o.w, &o.lane);
   int found = 0;
   for (int i = 0; i < o.w.ncon[0]; ++i) {
-    const sn_real pos[3] = {0, 0, 0}, frame[9] = {0};
+    const sn_real bar[13] = {1}, omega[6] = {0};  // of dist
     if (m->geom_type[o.w.contact[i].geom[1]] > SN_GEOM_CAPSULE) continue;
-    sn_real wrench[12];
-    sn_contact_vjp(m, &o.w, o.w.contact + i, 1, pos, frame, wrench);
+    sn_real wrench[12], twist[12];
+    sn_contact_vjp(m, &o.w, o.w.contact + i, bar, omega, wrench, twist);
     found += o.w.contact[i].pair >= m->ncpair;
     for (int k = 0; k < 3; ++k) {
       assert_true(sn_abs(wrench[3 + k] + o.w.contact[i].frame[k]) < SN_TOL(1e-6, 1e-3));
