@@ -26,12 +26,13 @@ void sn_connections_open(SnConnections *c, const void *listener, int fd, double 
     c->at = at;
     c->size = size;
   }
+  if (sn_connections_knows(c, fd)) sn_connections_close(c, c->at[fd].listener, fd, now);
   c->at[fd] = (SnConnection){.listener = listener, .number = ++c->latest, .since = now, .heard = now, .spoke = silent};
 }
 
-void sn_connections_close(SnConnections *c, int fd, double now) {
+void sn_connections_close(SnConnections *c, const void *listener, int fd, double now) {
   SnConnection *one = find(c, fd);
-  if (!one) return;
+  if (!one || one->listener != listener) return;
   // One that was cut unheard tells of no name that others wait for: those were cut with it.
   if (one->named || (!one->spoke && !one->cut)) c->left = now;
   *one = (SnConnection){0};

@@ -25,12 +25,13 @@ typedef struct SnConnections {
 
 void sn_connections_free(SnConnections *connections);
 
-// Notes a connection that a listener has accepted. `silent` says that it need not speak. Out of memory it stays
-// unknown.
+// Notes a connection that a listener has accepted; one that had the file before has ended, whatever its listener says
+// later. `silent` says that it need not speak. Out of memory it stays unknown.
 void sn_connections_open(SnConnections *connections, const void *listener, int fd, double now, bool silent);
 
-// Forgets a connection that has ended at `now`.
-void sn_connections_close(SnConnections *connections, int fd, double now);
+// Forgets a connection of a listener that has ended at `now`. Listeners tell of ends each for itself: where the file is
+// another one's by now nothing is forgotten.
+void sn_connections_close(SnConnections *connections, const void *listener, int fd, double now);
 // Forgets all connections of a listener.
 void sn_connections_forget(SnConnections *connections, const void *listener);
 

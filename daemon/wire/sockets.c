@@ -338,7 +338,7 @@ void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
   while (listener->monitor && next_event(listener->monitor, &event, &fd)) {
     if (event == ZMQ_EVENT_DISCONNECTED) {
       listener->connections--;
-      sn_connections_close(&s->connections, fd, sn_clock_now());
+      sn_connections_close(&s->connections, listener, fd, sn_clock_now());
     }
     if (event != ZMQ_EVENT_ACCEPTED) continue;
     sn_connections_open(&s->connections, listener, fd, sn_clock_now(), listener != &s->router);

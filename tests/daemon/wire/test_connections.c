@@ -54,7 +54,7 @@ static void test_numbers(void **state) {
   assert_true(first > 0 && sn_connections_knows(&c, ours[0]));
   sn_connections_open(&c, &requests, ours[1], 1, false);
   assert_true(sn_connections_number(&c, ours[1]) != first);
-  sn_connections_close(&c, ours[0], 2);
+  sn_connections_close(&c, &requests, ours[0], 2);
   assert_false(sn_connections_knows(&c, ours[0]));
   assert_int_equal(sn_connections_number(&c, ours[0]), 0);
   sn_connections_open(&c, &requests, ours[0], 3, false);
@@ -99,15 +99,35 @@ static void test_unheard(void **state) {
   assert_int_equal(sn_connections_cut_unheard(&c, 2), 0);  // no name has become free
   assert_true(sn_connections_spoke(&c, ours[0], true, 2));
   assert_true(sn_connections_spoke(&c, ours[1], false, 2));
-  sn_connections_close(&c, ours[0], 3);
+  sn_connections_close(&c, &requests, ours[0], 3);
   assert_int_equal(sn_connections_cut_unheard(&c, 3.05), 0);  // the socket may still learn of it
   assert_int_equal(sn_connections_cut_unheard(&c, 3.2), 1);
   assert_true(ended(2));
   assert_false(ended(1) || ended(3));
   assert_int_equal(sn_connections_cut_unheard(&c, 3.3), 0);
-  sn_connections_close(&c, ours[2], 3.4);
+  sn_connections_close(&c, &requests, ours[2], 3.4);
   sn_connections_open(&c, &requests, ours[2], 3.55, false);  // when it connected the name was free
   assert_int_equal(sn_connections_cut_unheard(&c, 4), 0);
+  sn_connections_free(&c);
+}
+
+// Each listener tells of its own ends: news of one that had a file before says nothing of whoever has it now.
+static void test_late_news(void **state) {
+  (void)state;
+  const int file = 7;
+  SnConnections c = {0};
+  sn_connections_open(&c, &telemetry, file, 1, true);
+  sn_connections_open(&c, &requests, file, 2, false);
+  const uint64_t number = sn_connections_number(&c, file);
+  sn_connections_close(&c, &telemetry, file, 3);
+  assert_true(number > 0 && sn_connections_number(&c, file) == number);
+  sn_connections_close(&c, &requests, file, 4);
+  assert_false(sn_connections_knows(&c, file));
+  // One that had a name, and whose end nobody has told of yet, has ended all the same: its name is free.
+  sn_connections_open(&c, &requests, file, 5, false);
+  assert_true(sn_connections_spoke(&c, file, true, 5));
+  sn_connections_open(&c, &telemetry, file, 6, true);
+  assert_true(c.left == 6);
   sn_connections_free(&c);
 }
 
@@ -116,6 +136,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
       cmocka_unit_test_setup_teardown(test_idlest, setup, teardown),
       cmocka_unit_test_setup_teardown(test_unheard, setup, teardown),
+      cmocka_unit_test(test_late_news),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
