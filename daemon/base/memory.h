@@ -11,8 +11,8 @@ uint64_t sn_resident_memory(void);
 // address sanitizer.
 uint64_t sn_heap_memory(void);
 
-// Returns the limit in bytes that a setting of so many megabytes means. 0 is half of what the process may have: of the
-// machine's memory, or of less where a control group says so.
+// Returns the limit that a setting of so many megabytes means in bytes. 0 means half of the machine's memory, or of
+// what control groups allow where that is less.
 uint64_t sn_memory_limit(int megabytes);
 
 // Returns the memory [bytes] that the control groups of a process allow, those above them too; UINT64_MAX where none
