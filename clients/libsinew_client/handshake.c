@@ -42,7 +42,7 @@ SinewStatus sn_handshake_watch(SnHandshake *h, void *context, void *socket, cons
                                ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   const int events = ZMQ_EVENT_DISCONNECTED | (strncmp(endpoint, "tcp://", 6) == 0 ? shaken : 0);
   snprintf(name, sizeof name, "inproc://handshake-%d", ++h->sockets);
-  h->ended = 0;
+  if (h->refused) h->ended = 0;  // else handshakes of the socket before count on: in a row
   h->refused = h->lost = false;
   h->monitor = zmq_socket(context, ZMQ_PAIR);
   if (!h->monitor || zmq_setsockopt(h->monitor, ZMQ_LINGER, &zero, sizeof zero) != 0 ||

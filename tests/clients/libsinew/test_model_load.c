@@ -210,7 +210,7 @@ static void bad_bytes_are_told(void **state) {
   refused_text("<html/>", SINEW_ERR_FORMAT, "model in memory: MuJoCo cannot load it");
   refused_text("<mujoco><include file='nothing.xml'/></mujoco>", SINEW_ERR_FORMAT, "nothing.xml");
   refused_text("<mujoco><option timestep='0'/></mujoco>", SINEW_ERR_FORMAT, "option timestep is 0");
-  refused_text("<mujoco><option integrator='implicit'><flag ipc='enable'/></option></mujoco>", SINEW_ERR_UNSUPPORTED,
+  refused_text("<mujoco><option integrator='discrete'><flag ipc='enable'/></option></mujoco>", SINEW_ERR_UNSUPPORTED,
                "option 'ipc'");
   for (size_t i = 0; i < sizeof noise; ++i) noise[i] = (char)(i * 197 + 11);
   refused_bytes(noise, sizeof noise, NULL, SINEW_ERR_FORMAT, "model in memory: MuJoCo cannot load it");

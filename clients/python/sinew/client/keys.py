@@ -128,8 +128,9 @@ class Handshakes:
         """Give a socket that is to connect the keys, and watch it: the end of its connection, of tcp its handshake."""
         import zmq
 
+        if self.refused:  # else handshakes of the socket before count on: in a row
+            self._ended = 0
         self.refused = self.lost = False
-        self._ended = 0
         self.pending = self.endpoint.startswith("tcp://")
         if self.keys is not None:
             self.keys.use(socket)
