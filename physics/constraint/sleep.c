@@ -7,7 +7,7 @@
 // cycle: the number of each is the next tree. What wakes one wakes all, at the begin of a step:
 //
 //   positions other than those it fell asleep at, a velocity    fully awake
-//   a limit of a tendon shared with a tree that is awake        as awake as that tree
+//   a limit of a tendon shared with a tree that is awake        as awake as that tree; not where limits are off
 //   a contact with a tree that is awake; with a mocap body      the same; fully
 //   an equality with a tree or mocap body that is awake, or with a tree that sleeps in another cycle    fully
 //
@@ -122,6 +122,7 @@ SN_FUNC void sn_sleep_begin(const SnModel *m, SnWorld *w, SnLane *lane) {
 }
 
 SN_FUNC void sn_wake_tendons(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (m->opt.disableflags & (SN_DSBL_LIMIT | SN_DSBL_CONSTRAINT)) return;
   SN_SYNC(lane);  // what is written here has been read
   SN_ONE(lane) {
     for (int s = m->nsrc_fl; s < m->nsrc; ++s) {

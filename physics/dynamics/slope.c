@@ -65,6 +65,7 @@ SN_LOCAL void slope_axes(const SnModel *m, SnWorld *w, int i) {
 
 SN_FUNC void sn_velocity_slopes(const SnModel *m, SnWorld *w, SnLane *lane) {
   const bool implicit = m->opt.integrator == SN_INT_IMPLICIT;
+  if (m->nv == 0) return;  // no slope is kept where nothing moves
   SN_FOR(k, m->nlink) {
     const int i = m->level_body[k];
     if (implicit)

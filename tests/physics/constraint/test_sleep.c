@@ -220,6 +220,32 @@ static void as_mujoco(void **state) {
   for (size_t i = 0; i < sizeof runs / sizeof *runs; ++i) go(runs + i, "");
 }
 
+// A limit of a tendon wakes no sleeper where limits are off; an equality does where equalities are.
+static void switched_off(void **state) {
+  (void)state;
+  const Run limit = {
+      "a limit that is off",
+      "gravity='0 0 0'",
+      SLIDE("a", "0 0 1", "sleep='init'", "") SLIDE("b", "1 0 1", "", ""),
+      "<tendon><spatial limited='true' range='0 1.2'><site site='a'/><site site='b'/></spatial></tendon>",
+      200,
+      1,
+      0,
+      {{0, QVEL, 1, .41}}};
+  const Run equality = {"an equality that is off",
+                        "gravity='0 0 0'",
+                        SLIDE("a", "0 0 1", "sleep='init'", "") SLIDE("b", "1 0 1", "sleep='init'", ""),
+                        "<equality><joint joint1='a' joint2='b'/></equality>",
+                        60,
+                        1,
+                        1,
+                        {{20, QVEL, 1, .2}}};
+  go(&limit, "limit='disable'");
+  go(&limit, "constraint='disable'");
+  go(&equality, "equality='disable'");
+  go(&equality, "constraint='disable'");
+}
+
 // ---- frames that are left as they were ----
 
 // Frames, inertias and accelerations of a step are those of a world that computes all of them, byte by byte.
@@ -312,6 +338,7 @@ static void trees_of_one_root_keep_nothing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_mujoco),
+      cmocka_unit_test(switched_off),
       cmocka_unit_test(sleepers_keep_their_frames),
       cmocka_unit_test(trees_of_one_root_keep_nothing),
   };

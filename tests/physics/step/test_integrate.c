@@ -235,11 +235,40 @@ static void positions(void **state) {
   sn_oracle_free(&o);
 }
 
+// Nothing that moves: the memory behind a world stays as it was.
+static void nothing_moves(void **state) {
+  (void)state;
+  const char *const integrator[] = {"Euler", "implicitfast", "implicit", "RK4"};
+  for (int k = 0; k < 8; ++k) {
+    enum { GUARD = 4096 };
+    char xml[500];
+    SnOracle o;
+    SnWorld w;
+    snprintf(
+        xml, sizeof xml,
+        "<mujoco><option integrator='%s' %s/><worldbody><geom size='.1'/><body mocap='true'><geom size='.1'/></body>"
+        "</worldbody></mujoco>",
+        integrator[k % 4], k < 4 ? "" : "density='3' viscosity='1'");
+    sn_oracle_load_string(&o, xml);
+    const size_t size = sn_world_size(o.m);
+    unsigned char *memory = aligned_alloc(64, (size + 63) / 64 * 64 + GUARD);
+    assert_non_null(memory);
+    memset(memory, 0xa5, size + GUARD);
+    sn_world_init(o.m, &w, memory);
+    sn_step(o.m, &w, &o.lane);
+    assert_true((double)w.time[0] == (double)(sn_real)o.m->opt.timestep);
+    for (size_t i = size; i < size + GUARD; ++i) assert_int_equal(memory[i], 0xa5);
+    free(memory);
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(positions),    cmocka_unit_test(euler),
                                      cmocka_unit_test(implicitfast), cmocka_unit_test(implicit),
                                      cmocka_unit_test(runge_kutta),  cmocka_unit_test(actuator_slopes),
-                                     cmocka_unit_test(gyroscopic),   cmocka_unit_test(exactly_at_a_limit)};
+                                     cmocka_unit_test(gyroscopic),   cmocka_unit_test(exactly_at_a_limit),
+                                     cmocka_unit_test(nothing_moves)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
