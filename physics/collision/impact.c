@@ -140,7 +140,7 @@ SN_LOCAL int impact_plane(const SnModel *m, const SnSwept *s, SnSweptPoint *poin
 }
 
 SN_FUNC int sn_swept_points(const SnModel *m, SnSwept *s, SnSweptPoint point[SN_SPEC_POINTS]) {
-  for (int side = 0; side < 2; ++side) sn_swept_place(s->geom + side, s->t);
+  for (int side = 0; side < 2; ++side) sn_swept_place(s->geom + side, s->state[s->last].t);
   return s->collider == SN_COLLIDER_CONVEX ? impact_convex(m, s, point) : impact_plane(m, s, point);
 }
 

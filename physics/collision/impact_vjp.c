@@ -69,9 +69,9 @@ SN_LOCAL void impact_back_vjp(const SnSwept *s, int side, const sn_real *x, cons
   sn_sub3(arm, x, g->pos);
   sn_mulmatvec3(x_bar, g->rotation, back_bar);
   sn_cross(torque, x_bar, arm);
-  impact_pull_turn(g, s->t, torque, bar, bar->geom + side);
+  impact_pull_turn(g, s->state[s->last].t, torque, bar, bar->geom + side);
   sn_scale3(wrench + 6 * side + 3, x_bar, -1);
-  impact_pull(s, s->t, wrench, bar);
+  impact_pull(s, s->state[s->last].t, wrench, bar);
   sn_addto3(bar->geom[side].wrench + 3, back_bar);
 }
 
@@ -140,13 +140,14 @@ SN_LOCAL void impact_convex_vjp(const SnModel *m, const SnSwept *s, const SnSwep
   sn_collide_convex_vjp(m, &a, &b, s->reach, &p->made, &made, wrench);
 }
 
-// The contact point, from both geoms' points and their travels.
+// The contact point, from both geoms' points and their travels; bar->t is that of the time of the last state, at which
+// the geoms are placed.
 SN_LOCAL void impact_point_vjp(const SnModel *m, SnSwept *s, const SnSweptPoint *p, const sn_real *pos_bar,
                                ImpactBar *bar) {
   const sn_real l0 = s->geom[0].travel, l1 = s->geom[1].travel, share = l0 / (l0 + l1);
   sn_real back[2][3], back_bar[3], x_bar[2][3], d[3], wrench[12] = {0};
   for (int side = 0; side < 2; ++side) {
-    sn_swept_place(s->geom + side, s->t);
+    sn_swept_place(s->geom + side, s->state[s->last].t);
     sn_swept_back(s->geom + side, p->x[side], back[side]);
     sn_scale3(back_bar, pos_bar, side == 0 ? share : 1 - share);
     impact_back_vjp(s, side, p->x[side], back_bar, bar, x_bar[side]);
@@ -159,7 +160,7 @@ SN_LOCAL void impact_point_vjp(const SnModel *m, SnSwept *s, const SnSweptPoint 
     impact_convex_vjp(m, s, p, x_bar, bar, wrench);
   else
     impact_plane_vjp(m, s, p, x_bar[1], bar, wrench);
-  impact_pull(s, s->t, wrench, bar);
+  impact_pull(s, s->state[s->last].t, wrench, bar);
 }
 
 // The rate of the nearest points of the last state, at which the geoms are placed.
@@ -262,19 +263,22 @@ SN_FUNC void sn_impact_vjp(const SnModel *m, const SnWorld *w, const SnContact *
   SnSwept s;
   SnSweptPoint point[SN_SPEC_POINTS];
   ImpactBar bar = {0};
-  sn_real k, b;
+  sn_real k, b, impact_bar = 0;
   const int i = con->feature - SN_FEATURE_IMPACT;
   sn_zero(twist, 12);
   sn_swept_begin(&s, m, w, con->pair);
   if (!sn_swept_impact(m, &s) || sn_swept_points(m, &s, point) <= i) return;
   sn_swept_spring(m, w, &s, &k, &b);
   if (k >= SN_MINVAL) {
-    bar.t = con_bar->dist * s.speed / k;
+    impact_bar = con_bar->dist * s.speed / k;
     bar.speed = -con_bar->dist * (1 - s.t - b) / k;
   }
   sn_copy3(bar.near.normal, con_bar->normal);
   impact_point_vjp(m, &s, point + i, con_bar->pos, &bar);
+  const sn_real placed_bar = bar.t;
+  bar.t = impact_bar;
   impact_last_vjp(&s, &bar);
+  bar.t += placed_bar;
   impact_advance_vjp(m, &s, &bar);
   for (int side = 0; side < 2; ++side) {
     const int body = m->geom_bodyid[con->geom[side]];

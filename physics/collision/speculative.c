@@ -14,12 +14,13 @@
 // they may advance by (d - d*) / c before they are d* apart. The target d* lies a little above the margin m:
 // d* = m + 0.02 (d(0) - m). What is found is an iterate, not a root: the first with d <= m + 0.03 (d(0) - m). A pair
 // that could not reach the margin at the end of the step, however its points moved, is left alone. After 16 advances
-// one more is made, at the rate of the nearest points themselves, and taken.
+// one more is made, at the rate of the nearest points themselves, for the time alone: the geoms stay where they are.
 //
-// Contacts. Those of the geoms at the time of impact t, mapped back to where the geoms are: with x1, x2 the points of
-// both at their start, the contact lies at (l1 x1 + l2 x2) / (l1 + l2), l the most that either moves. Its normal is
-// that of the impact. What stands in the way takes it away: a geom that could touch the one of the two that moves
-// farther, but does not yet, and is met on the straight line from its point at the start to where that is at impact.
+// Contacts. Those of the geoms where the last advance has left them, mapped back to where the geoms are: with x1, x2
+// the points of both at their start, the contact lies at (l1 x1 + l2 x2) / (l1 + l2), l the most that either moves. Its
+// normal is that of the last advance. What stands in the way takes it away: a geom that could touch the one of the two
+// that moves farther, but does not yet, and is met on the straight line from its point at the start to where that is at
+// impact.
 //
 // Distance. A row's acceleration is a = b v + k (m - dist) along the normal, v the speed of approach. For h a to leave
 // t v of it, so that the surfaces meet at the end of the step,

@@ -146,6 +146,23 @@ static void pairs(void **state) {
   judge(&t, 1200, .02, 0);
 }
 
+// The end of a capsule that turns about a hinge meets a box after all advances, and one more for the time alone.
+static void last_advance(void **state) {
+  (void)state;
+  Tally t = {0};
+  SnOracle o;
+  sn_oracle_load_string(
+      &o, HEAD("") "<geom type='box' size='1 1 .1' pos='0 0 -.1'/><body pos='-.187 .074 .144'><joint axis='0 1 0'/>"
+                   "<geom type='capsule' size='.03 .06' pos='.1 0 0'/></body>" TAIL);
+  for (int k = 0; k < 200; ++k) {
+    o.d->qpos[0] = between(&o, .5, .68);
+    o.d->qvel[0] = between(&o, 15, 40);
+    tally(&o, &t, 1e-7, "last advance");
+  }
+  sn_oracle_free(&o);
+  judge(&t, 50, 0, 0);
+}
+
 // Several bodies of several geoms among things that stand still: what hides what, order, names, margins, gaps.
 static const char *const crowd =
     HEAD("cone='elliptic'")
@@ -274,7 +291,8 @@ static void flags(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planes), cmocka_unit_test(pairs), cmocka_unit_test(crowds),
-                                     cmocka_unit_test(steps),  cmocka_unit_test(thin),  cmocka_unit_test(flags)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planes), cmocka_unit_test(pairs), cmocka_unit_test(last_advance),
+                                     cmocka_unit_test(crowds), cmocka_unit_test(steps), cmocka_unit_test(thin),
+                                     cmocka_unit_test(flags)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
