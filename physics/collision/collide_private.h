@@ -72,8 +72,6 @@ SN_FUNC int sn_collide_pair(const SnModel *m, const SnWorld *w, int pair, SnCont
 
 // ---- speculative.c, impact.c: contacts before impact, where the model has the flag ----
 
-// Marks the feature of a contact before impact, which is this and its number.
-enum { SN_FEATURE_IMPACT = 1 << 28 };
 // Computes geom_step. Ends with a sync.
 SN_FUNC void sn_speculate_begin(const SnModel *m, SnWorld *w, SnLane *lane);
 // Returns half of the least width of a geom's bounding box [m]; that of a plane is no bound.

@@ -29,6 +29,9 @@ typedef enum SnCfdContact {
   SN_CONTACT_FAR       // at a distance: the nearest points of a pair that does not touch
 } SnCfdContact;
 
+// Marks the feature of a contact before impact, which is this and its number.
+enum { SN_FEATURE_IMPACT = 1 << 28 };
+
 // Holds a detected contact, with MuJoCo's mjContact conventions.
 typedef struct SnContact {
   sn_real dist;           // distance between nearest points [m], negative: penetration
