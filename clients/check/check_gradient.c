@@ -102,7 +102,7 @@ static void moved_step(StepCheck *c, int k, double eps, double *after) {
 }
 
 // Computes what mjd_transitionFD does, which takes every integrator but Runge-Kutta and no history buffers: these count
-// as constant.
+// as constant. It makes no new contacts for another velocity, as those before impact need.
 static void step_differences(StepCheck *c, double eps, double *A, double *B) {
   const int nq = (int)c->b->mj->nq, nv = (int)c->b->mj->nv, na = (int)c->b->mj->na;
   for (int k = 0; k < c->n + c->nu; ++k) {
@@ -119,7 +119,8 @@ static void step_differences(StepCheck *c, double eps, double *A, double *B) {
 // MuJoCo's A and B at its state, which stays.
 static void reference(StepCheck *c, double eps, double *A, double *B) {
   CheckBodies *b = c->b;
-  if (b->mj->opt.integrator == mjINT_RK4 || b->mj->nhistory > 0 || b->mj->nplastic > 0)
+  const bool speculative = (b->mj->opt.enableflags & mjENBL_SPECULATIVE) != 0;
+  if (b->mj->opt.integrator == mjINT_RK4 || b->mj->nhistory > 0 || b->mj->nplastic > 0 || speculative)
     step_differences(c, eps, A, B);
   else
     mjd_transitionFD(b->mj, b->d, eps, 1, A, c->nu ? B : NULL, NULL, NULL);
