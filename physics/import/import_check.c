@@ -220,7 +220,7 @@ static void check_past(Refusals *r) {
     if (mj->sensor_history[2 * i] != 0) refuse(r, mjOBJ_SENSOR, i, buffer);
 }
 
-// Contacts that pull in a gap, under flag override.
+// Contacts that pull in a gap, by themselves or by an actuator, under flag override.
 static void check_pull(Refusals *r) {
   const mjModel *mj = r->mj;
   const char *pull = sn_option_lacks_pull(mj->opt.enableflags);
@@ -230,6 +230,8 @@ static void check_pull(Refusals *r) {
     if (mj->geom_adhesion[g] != 0) refuse(r, mjOBJ_GEOM, g, pull);
   for (int k = 0; pull && k < mj->npair; ++k)
     if (mj->pair_adhesion[k] != 0 && mj->pair_gap[k] != 0) refuse(r, mjOBJ_PAIR, k, pull);
+  for (int i = 0; pull && gap && i < mj->nactuator; ++i)
+    if (mj->actuator_trntype[i] == mjTRN_BODY) refuse(r, mjOBJ_ACTUATOR, i, pull);
 }
 
 static void check_others(Refusals *r) {

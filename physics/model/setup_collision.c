@@ -486,6 +486,10 @@ static SnCode check_pull(const SnModel *m, SnError *err) {
   for (int k = 0; pull && k < m->npair; ++k)
     if (m->pair_adhesion[k] != 0 && m->pair_gap[k] != 0)
       return sn_fail(err, SN_ERR_UNSUPPORTED, "pair %d: %s is not supported", k, pull);
+  for (int i = 0; pull && gap && i < m->nactuator; ++i)
+    if (m->actuator_trntype[i] == SN_TRN_BODY)
+      return sn_fail(err, SN_ERR_UNSUPPORTED, "actuator %d '%s': %s is not supported", i,
+                     sn_model_name(m, SN_NAME_ACTUATOR, i), pull);
   return SN_OK;
 }
 

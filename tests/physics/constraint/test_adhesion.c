@@ -166,27 +166,32 @@ static void parameters(void **state) {
 }
 
 // Under flag override MuJoCo's bounding volumes say which pairs pull in a gap, and the engine does not follow them: the
-// option is refused by the geom, without gaps it is not.
+// option is refused by the geom or the actuator, without gaps it is not.
 static void override_is_refused(void **state) {
   (void)state;
   static const char *const gap[] = {"gap='.02'", ""};
-  for (int k = 0; k < 2; ++k) {
+  static const char *const pulls[] = {"geom 1 'b'", "actuator 0 'cup'"};
+  static const char *const cup = "<actuator><adhesion name='cup' body='a' ctrlrange='0 1'/></actuator>";
+  for (int k = 0; k < 4; ++k) {
+    const bool geom = k < 2, refused = k % 2 == 0;
+    char text[200];
     char xml[1000];
     SnOracle o;
     SnError err = {0};
     sn_real none[SN_NIMP];
     for (int e = 0; e < SN_NIMP; ++e) none[e] = (sn_real)NAN;
     snprintf(xml, sizeof xml,
-             "<mujoco><worldbody><geom type='plane' size='3 3 1' %s/><body pos='0 0 .11'><freejoint/><geom name='b' "
-             "size='.1' adhesion='3'/></body></worldbody></mujoco>",
-             gap[k]);
+             "<mujoco><worldbody><geom type='plane' size='3 3 1' %s/><body name='a' pos='0 0 "
+             ".11'><freejoint/><geom name='b' size='.1' %s/></body></worldbody>%s</mujoco>",
+             gap[k % 2], geom ? "adhesion='3'" : "", geom ? "" : cup);
+    snprintf(text, sizeof text, "%s: adhesion in a model with gaps, with flag override", pulls[geom ? 0 : 1]);
     sn_oracle_load_string(&o, xml);
     SnOption opt = o.m->opt;
     opt.enableflags |= SN_ENBL_OVERRIDE;
     SnModel *copy = sn_model_with_options(o.m, &opt, none, none, &err);
-    assert_true((copy == NULL) == (k == 0));
-    if (k == 0) assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
-    if (k == 0) assert_non_null(strstr(err.text, "geom 1 'b': adhesion in a model with gaps, with flag override"));
+    assert_true((copy == NULL) == refused);
+    if (refused) assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+    if (refused) assert_non_null(strstr(err.text, text));
     sn_model_free(copy);
     sn_oracle_free(&o);
   }

@@ -126,6 +126,9 @@ static void pulls_in_gaps_are_refused_under_override(void **state) {
       {"<option><flag override='enable'/></option><worldbody><geom name='a' size='1'/><body><freejoint/><geom name='b' "
        "size='.1'/></body></worldbody><contact><pair geom1='a' geom2='b' adhesion='2' gap='.1'/></contact>",
        "pair 0: adhesion in a model with gaps, with flag override='enable', is not supported", 1},
+      {"<option><flag override='enable'/></option><worldbody><geom size='1' gap='.1'/><body name='b'><freejoint/><geom "
+       "size='.1'/></body></worldbody><actuator><adhesion name='cup' body='b' ctrlrange='0 1'/></actuator>",
+       "actuator 'cup': adhesion in a model with gaps, with flag override='enable', is not supported", 1},
   };
   check_refused(cases, sizeof cases / sizeof *cases);
 }
