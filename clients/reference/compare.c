@@ -168,6 +168,18 @@ static void compare_tendon_paths(SnCompare *c, const SnOracle *o, int step) {
   if (!wrong) compare(c, SN_CMP_wrap_xpos, o->w.wrap_xpos, o->d->wrap_xpos, 3 * points, 1e-9, step);
 }
 
+// ten_length, but for tendons that sleep: MuJoCo leaves that of the begin of the step in which they fell asleep.
+static void compare_tendon_lengths(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  if (!reserve(c, (size_t)m->ntendon)) return;
+  for (int t = 0; t < m->ntendon; ++t) {
+    if (sn_any_asleep(m, &o->w) && sn_tendon_asleep(m, &o->w, t)) continue;
+    c->ours[t] = o->w.ten_length[t];
+    c->ref[t] = o->d->ten_length[t];
+  }
+  compare(c, SN_CMP_ten_length, c->ours, c->ref, m->ntendon, tolerance_of(SN_CMP_ten_length), step);
+}
+
 // ten_J, but for tendons that sleep, whose rows MuJoCo clears.
 static void compare_tendon_rows(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
@@ -479,7 +491,7 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
       break;
     case SN_STAGE_TENDON:
       compare_tendon_paths(c, o, step);
-      FIELD(ten_length, m->ntendon);
+      compare_tendon_lengths(c, o, step);
       compare_tendon_rows(c, o, step);
       break;
     case SN_STAGE_TRANSMISSION:

@@ -372,7 +372,7 @@ static void the_report_is_as_documented(void **state) {
 }
 
 // Contacts before impact, which MuJoCo's own transition matrices do not make anew for another velocity, and sleepers of
-// which MuJoCo leaves axes and passive forces as they were.
+// which MuJoCo leaves axes, passive forces and lengths of tendons as they were.
 static void what_mujoco_leaves_is_no_difference(void **state) {
   (void)state;
   static char out[200000];
@@ -388,9 +388,15 @@ static void what_mujoco_leaves_is_no_difference(void **state) {
       "<body pos='3 0 0'><body pos='0 .2 0'><joint axis='0 1 0'/><geom size='.05'/></body><body pos='0 -.2 0'>"
       "<joint type='slide'/><geom size='.05'/></body></body>"
       "<body pos='0 0 .16'><freejoint/><geom size='.05' adhesion='5'/></body></worldbody></mujoco>");
+  write_file(
+      "tendon.xml",
+      "<mujoco><option sleep_tolerance='.1'><flag sleep='enable'/></option><worldbody><body sleep='allowed'><joint "
+      "name='j'/><geom type='box' size='.05 .08 .03'/></body></worldbody><tendon><fixed><joint joint='j' coef='1'/>"
+      "</fixed></tendon><actuator><velocity joint='j'/></actuator></mujoco>");
+  assert_int_equal(run(SN_CHECK " tendon.xml --steps 96 --seed 3 2>&1", out, sizeof out), 0);
   assert_int_equal(run(SN_CHECK " foreseen.xml --gradient --steps 24 2>&1", out, sizeof out), 0);
   assert_int_equal(run(SN_CHECK " sleepers.xml --steps 200 2>&1", out, sizeof out), 0);
-  assert_int_equal(remove("foreseen.xml") + remove("sleepers.xml"), 0);
+  assert_int_equal(remove("foreseen.xml") + remove("sleepers.xml") + remove("tendon.xml"), 0);
   leave_folder(folder);
 }
 
