@@ -297,6 +297,26 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
   return sn_min(0, sn_sum_parts(lane, part));
 }
 
+// True where the whole step along solver_search does not end at the bottom of the quadratic model: where rows that
+// depend on each other are stiff, H has lost so many digits that its factor leads elsewhere. Needs the forces there.
+SN_LOCAL bool step_misses(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope) {
+  sn_real *part = w->solver_part, *size = part + SN_VLANES;
+  SN_FOR(k, SN_VLANES) part[k] = size[k] = 0;
+  SN_FOR_PARTS(k, i, m->nv) {
+    const sn_real term = w->solver_search[i] * (w->solver_Ma[i] + w->solver_Mv[i] - w->qfrc_smooth[i]);
+    part[k] += term;
+    size[k] += sn_abs(term);
+  }
+  SN_FOR_PARTS(k, i, w->nefc[0]) {
+    const sn_real term = w->efc_force[i] * w->efc_Jv[i];
+    part[k] -= term;
+    size[k] += sn_abs(term);
+  }
+  SN_SYNC(lane);
+  const sn_real after = sn_sum_parts(lane, part), all = sn_sum_parts(lane, size);
+  return !(sn_abs(after) <= SN_R(0.01) * sn_abs(slope) + SN_R(1e6) * SN_EPS * all);
+}
+
 // One step along solver_search, on which the cost has slope `slope` at first; returns the gain, or 0 where no
 // descent is left. gtol: slope at which the line search stops.
 SN_LOCAL sn_real newton_step(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol,
@@ -305,7 +325,7 @@ SN_LOCAL sn_real newton_step(const SnModel *m, SnWorld *w, SnLane *lane, sn_real
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
   sn_real gain = SN_R(-0.5) * slope, alpha = 1;
   *change = update_forces(m, w, lane, 1);
-  if (change->changed + change->cones > 0) {
+  if (change->changed + change->cones > 0 || step_misses(m, w, lane, slope)) {
     alpha = sn_line_search(m, w, lane, slope, gtol, &gain);
     if (alpha != 1) *change = update_forces(m, w, lane, alpha);
   }
