@@ -6,7 +6,7 @@ set logscale x
 set grid lc rgb "#dddddd"
 set xlabel "plans asked for, in plans that can be made"
 set yrange [0:*]
-set key right center
+set key at graph 0.98, graph 0.3
 set ylabel "a second"
 plot ARG1 using 1:3 with linespoints pt 7 lw 2 lc rgb "#1f6fb4" title "refined plans", \
      ARG1 using 1:4 with linespoints pt 7 lw 2 lc rgb "#9a9a9a" title "plans without time to refine"
