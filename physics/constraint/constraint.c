@@ -276,8 +276,6 @@ SN_LOCAL sn_real block_Jt_entry(const SnWorld *w, SnBlock k, int q, const sn_rea
 
 // Several lanes: each takes entries of r, and looks for them in all blocks, so that none waits for another.
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
-  SN_FOR(i, m->nv) r[i] = 0;
-  SN_SYNC(lane);
   SN_FOR(i, m->nv) {
     sn_real sum = 0;
     for (int b = 0; b < w->nblock[0]; ++b) {
