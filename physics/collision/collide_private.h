@@ -74,6 +74,8 @@ SN_FUNC int sn_collide_pair(const SnModel *m, const SnWorld *w, int pair, SnCont
 
 // Computes geom_step. Ends with a sync.
 SN_FUNC void sn_speculate_begin(const SnModel *m, SnWorld *w, SnLane *lane);
+// Puts the `near` pairs of col_near in MuJoCo's order where bodies have a fast geom. Ends with a sync.
+SN_FUNC void sn_speculate_order(const SnModel *m, SnWorld *w, SnLane *lane, int near);
 // Returns half of the least width of a geom's bounding box [m]; that of a plane is no bound.
 SN_FUNC sn_real sn_geom_thickness(const SnModel *m, int geom);
 // Returns whether a pair may meet in this step, one of its geoms being fast.

@@ -99,6 +99,64 @@ SN_FUNC bool sn_speculate_is_near(const SnModel *m, const SnWorld *w, int pair) 
   return travel >= thickness && spec_spheres_meet(m, w, &p);
 }
 
+// The geoms of a listed pair in the order of their bodies, as one number.
+SN_LOCAL int64_t spec_order(const SnModel *m, int pair) {
+  const int a = m->cpair_geom[2 * pair], b = m->cpair_geom[2 * pair + 1];
+  const bool swap = m->geom_bodyid[a] > m->geom_bodyid[b];
+  return ((int64_t)(swap ? b : a) << 32) + (swap ? a : b);
+}
+
+// True when somebody asked for a listed pair by name.
+SN_LOCAL bool spec_is_named(const SnModel *m, int pair) {
+  const int a = m->cpair_geom[2 * pair], b = m->cpair_geom[2 * pair + 1];
+  for (int i = 0; i < m->npair; ++i)
+    if ((m->pair_geom1[i] == a && m->pair_geom2[i] == b) || (m->pair_geom1[i] == b && m->pair_geom2[i] == a))
+      return true;
+  return false;
+}
+
+// True when two listed pairs are of the same two bodies.
+SN_LOCAL bool spec_same_bodies(const SnModel *m, int p, int q) {
+  const int64_t a = spec_order(m, p), b = spec_order(m, q);
+  return m->geom_bodyid[a >> 32] == m->geom_bodyid[b >> 32] &&
+         m->geom_bodyid[a & INT32_MAX] == m->geom_bodyid[b & INT32_MAX];
+}
+
+// True when two of the geoms of these bodies may pass through each other in the step.
+SN_LOCAL bool spec_bodies_are_fast(const SnModel *m, const SnWorld *w, int pair) {
+  sn_real travel = 0, thickness = SN_MAXVAL;
+  for (int side = 0; side < 2; ++side) {
+    const int body = m->geom_bodyid[m->cpair_geom[2 * pair + side]], first = m->body_geomadr[body];
+    for (int g = first; g < first + m->body_geomnum[body]; ++g) {
+      if (!m->geom_collides[g]) continue;
+      travel = sn_max(travel, sn_geom_step(w, g)[6]);
+      thickness = sn_min(thickness, sn_geom_thickness(m, g));
+    }
+  }
+  return travel >= thickness;
+}
+
+// Where bodies have a fast geom MuJoCo leaves its mid phase out, and so the order that it makes: their pairs come in
+// the order of the geoms, the first body's first.
+SN_FUNC void sn_speculate_order(const SnModel *m, SnWorld *w, SnLane *lane, int near) {
+  SN_ONE(lane) {
+    int *list = w->col_near;
+    for (int start = 0, end; start < near; start = end) {
+      for (end = start + 1; end < near && spec_same_bodies(m, list[start], list[end]);) ++end;
+      if (end - start < 2 || !spec_bodies_are_fast(m, w, list[start])) continue;
+      for (int i = start + 1; i < end; ++i) {
+        const int pair = list[i];
+        int at = i;
+        if (spec_is_named(m, pair)) continue;
+        for (; at > start && !spec_is_named(m, list[at - 1]) && spec_order(m, list[at - 1]) > spec_order(m, pair); --at)
+          list[at] = list[at - 1];
+        list[at] = pair;
+      }
+    }
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_swept_place(SnSweptGeom *g, sn_real t) {
   sn_real quat[4], axis[3];
   sn_addscl3(g->pos, g->start.pos, g->shift, t);
