@@ -120,6 +120,7 @@ static SnCode check_optimizer(const SnPlanner *p, const SnSettings *s, SnError *
   SnCode code = check_integrator(s, err);
   if (code == SN_OK) code = check_past(p->m, s, err);
   if (code == SN_OK) code = sn_cfd_check(p->m, s, err);
+  if (code == SN_OK) code = sn_planner_policy_check(p, s, err);
   if (code == SN_OK && optimizer->descends) code = sn_cost_check_gradient(p->in_force.cost, p->m, err);
   return code == SN_OK && optimizer->check ? optimizer->check(p, err) : code;
 }
@@ -145,6 +146,7 @@ static SnCode build(SnPlanner *p, SnError *err) {
   p->result.cost = p->pending.cost ? sn_cost_create(def->task, p->m, err) : NULL;
   if (!p->result.cost) return err ? err->code : SN_ERR_NOT_FOUND;
   if (!(p->cfd.pair = sn_cfd_pairs(def->task, p->m, err))) return err ? err->code : SN_ERR_NOT_FOUND;
+  if ((code = sn_planner_policy_load(p, err)) != SN_OK) return code;
   if ((code = sn_planner_take_own(p, err)) != SN_OK) return code;
   if (!(p->runners.scratch = sn_rollout_runner_create(p->m, p->pending.cost, err))) return SN_ERR_MEMORY;
   if (!(p->runners.tracer = sn_rollout_runner_create(p->m, p->in_force.cost, err))) return SN_ERR_MEMORY;
@@ -177,6 +179,7 @@ void sn_planner_free(SnPlanner *p) {
   for (int i = 0; i < SN_PLANNER_KINDS; ++i)
     if (sn_optimizers[i]->free) sn_optimizers[i]->free(p);
   free(p->cfd.pair);
+  sn_planner_policy_free(p);
   sn_rollout_runner_free(p->runners.scratch);
   sn_rollout_runner_free(p->runners.tracer);
   sn_rollout_runner_free(p->runners.evaluator);

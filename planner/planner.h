@@ -134,6 +134,7 @@ typedef struct SnPlan {
   int warn;              // SN_WARN_* bits of the rollouts that count (overflow of contacts or rows)
   const char *remark;  // says what a user should know of how it was made, e.g. that settings were refused; "": nothing
   double seconds;      // computing time from begin to finish, pauses between slices included
+  bool from_policy;    // it began with the rollout of the task's policy, not with the shifted plan
   bool stuck;          // no better than its warm start, and its gradient is next to nothing: `remark` says so
   int unimproved;      // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
   int ngate;           // gates of terms, in the order of these terms; in the state that was answered:

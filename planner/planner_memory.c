@@ -21,11 +21,18 @@ double sn_planner_backend_bytes(const SnPlanner *p, int steps, int gradients, in
   return sn_backend_bytes(b, p->m, p->in_force.cost, &room);
 }
 
+// What a policy takes, and the controls of its rollout.
+static double policy_bytes(const SnPlanner *p) {
+  const SnPolicy *x = p->policy.network;
+  if (!x) return 0;
+  return sn_policy_bytes(x) + (double)sizeof(float) * (double)sn_policy_scratch(x) + sn_planner_ctrl_bytes(p, 1);
+}
+
 // Buffers of planner.c, and the worlds of its runners.
 static double own_bytes(const SnPlanner *p) {
   const double rows = p->horizon + 1, real = (double)sizeof(sn_real);
-  return 3 * world_bytes(p) + sn_planner_ctrl_bytes(p, 7) + 2 * rows * p->in_force.cost->ntarget * real +
-         sn_planner_row_bytes(p, 2 * rows) + 3 * (rows + 1) * real;
+  return policy_bytes(p) + 3 * world_bytes(p) + sn_planner_ctrl_bytes(p, 7) +
+         2 * rows * p->in_force.cost->ntarget * real + sn_planner_row_bytes(p, 2 * rows) + 3 * (rows + 1) * real;
 }
 
 SnCode sn_planner_take(SnPlanner *p, int part, double bytes, SnError *err) {

@@ -1,4 +1,5 @@
-// How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time; then iterations
+// How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time, and perhaps
+// replaced by the rollout of a policy (planner_policy.c); then iterations
 // improve it (SnOptimizer, one for each planner) until there are enough or the deadline comes; then states are
 // predicted.
 //
@@ -254,6 +255,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   take_lead(p, request);
   shift_nominal(p);
   sn_planner_grid_schedule(p);
+  sn_planner_policy_begin(p);
 
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
   p->iterations.shortest = 0;
@@ -370,6 +372,7 @@ bool sn_planner_slice(SnPlanner *p, double until) {
     p->progress.finished = sn_planner_now(p) >= p->progress.request.deadline;
     return p->progress.finished;
   }
+  if (!sn_planner_policy_choose(p, until)) return false;
   p->progress.optimized = p->progress.optimized || p->device.stranded;
   if (sn_planner_is_tracing(p)) {  // then the caller may look
     trace(p, until);
@@ -394,6 +397,7 @@ void sn_planner_submit(SnPlanner *p) {
   if (!p->progress.active || p->progress.finished || p->progress.optimized || !sn_planner_watch(p) || !takes_along(p))
     return;
   if (p->progress.rolling && !roll_forward(p, INFINITY)) return;
+  if (!sn_planner_policy_choose(p, INFINITY)) return;
   if (!p->iterations.begun) begin_iteration(p);
   p->iterations.optimizer->submit(p);
 }
@@ -503,6 +507,7 @@ static void describe_plan(SnPlanner *p, SnPlan *plan) {
                    .device_lost = p->device.lost,
                    .warn = p->result.warn,
                    .seconds = end - p->progress.began,
+                   .from_policy = p->policy.taken,
                    .stuck = is_stuck(p),
                    .unimproved = count_unimproved(p),
                    .ngate = p->in_force.cost->ngate,

@@ -143,6 +143,24 @@ typedef struct SnActivePlan {
 // Tells how far the prediction of states along the best controls so far is.
 typedef enum SnTrace { SN_TRACE_NONE, SN_TRACE_UNDER_WAY, SN_TRACE_DONE, SN_TRACE_FAILED } SnTrace;
 
+// Tells how far the choice of where the plan in progress begins is.
+typedef enum SnPolicyStage {
+  SN_POLICY_ROLLOUT,  // the rollout of the policy comes next, or is under way
+  SN_POLICY_SHIFTED,  // so is that of the shifted plan, for its cost
+  SN_POLICY_DECIDED
+} SnPolicyStage;
+
+// Holds the policy of the task, whose rollout a plan may begin with.
+typedef struct SnPlannerPolicy {
+  SnPolicy *network;  // NULL: the task names none
+  sn_real *ctrl;      // (horizon, nu) controls of its rollout
+  float *scratch;
+  SnPolicyStage stage;
+  bool begun;   // the rollout of the stage is under way
+  bool taken;   // the plan in progress begins with its rollout
+  double cost;  // cost of that rollout
+} SnPlannerPolicy;
+
 // Holds how far the plan in progress is: rolling the state forward, iterations, tracing.
 typedef struct SnPlanProgress {
   bool active;             // a plan was begun and not ended
@@ -258,6 +276,7 @@ struct SnPlanner {
   SnInitial initial;
   SnLatest latest;
   SnWarmStart warm_start;
+  SnPlannerPolicy policy;
   SnActivePlan active_plan;
   SnPlanProgress progress;
   SnIterations iterations;
@@ -314,6 +333,17 @@ static inline sn_real *sn_planner_best(SnPlanner *p) {
 }
 // Returns how many numbers those are.
 static inline size_t sn_planner_rows(const SnPlanner *p) { return (size_t)p->grid.steps * (size_t)p->m->nu; }
+
+// planner_policy.c: reads the policy that the task names, and its memory; frees both.
+SnCode sn_planner_policy_load(SnPlanner *p, SnError *err);
+void sn_planner_policy_free(SnPlanner *p);
+// planner_policy.c: returns SN_ERR_UNSUPPORTED where settings want a policy and the task names none.
+SnCode sn_planner_policy_check(const SnPlanner *p, const SnSettings *s, SnError *err);
+// planner_policy.c: begins to choose where the plan in progress begins, as the settings in force say.
+void sn_planner_policy_begin(SnPlanner *p);
+// planner_policy.c: goes on with it until the clock reads `until`; makes the policy's controls the warm start where
+// they are chosen. Returns false where there is more to do.
+bool sn_planner_policy_choose(SnPlanner *p, double until);
 
 // planner_memory.c: returns what so many rows of states, or tables of controls over the horizon, take [bytes].
 double sn_planner_row_bytes(const SnPlanner *p, double rows);

@@ -1143,6 +1143,11 @@ SINEW_API SinewStatus sinew_planner_set_weight(SinewPlanner *planner, const char
 // SINEW_ERR_NOT_FOUND or SINEW_ERR_ARGUMENT (the size, a number that is not finite) on failure.
 SINEW_API SinewStatus sinew_planner_set_target(SinewPlanner *planner, const char *term, const double *value, int n,
                                                SinewError *err);
+// Writes the targets that terms of the task give as numbers, in the order of the terms: the last inputs of a policy.
+// Fills targets (rows, *count), one row for each time [s]; where it is NULL, *count alone is set. Returns
+// SINEW_ERR_ARGUMENT (a time that is not finite) or SINEW_ERR_MEMORY on failure.
+SINEW_API SinewStatus sinew_planner_targets(SinewPlanner *planner, const double *time, int rows, double *targets,
+                                            int *count, SinewError *err);
 
 // Asks for a plan from a measured state.
 typedef struct SinewPlanRequest {
@@ -1194,6 +1199,7 @@ typedef struct SinewPlan {
   int gain_rows;             // rows with feedback
   bool stuck;                // no better than the shifted plan before, and its gradient next to nothing, see `remark`
   int unimproved;            // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
+  bool from_policy;          // it began with the rollout of the task's policy, not with the shifted plan before
 } SinewPlan;
 
 // Makes a plan, which becomes the warm start of the next. *plan is valid until the next call of this planner, NULL on

@@ -197,6 +197,7 @@ typedef struct SinewSessionPlan {
   bool stuck;               // no better than the shifted plan before, and its gradient next to nothing
   int unimproved;           // plans in a row, up to this one, whose cost did not fall; 0: that of this one did
   uint64_t restarts;        // restarts of the daemon that the session has outlasted; one more: there was a gap
+  bool from_policy;         // it began with the rollout of the task's policy, not with the shifted plan before
 } SinewSessionPlan;
 
 // Gives the buffers of controls and sensors that belong to the state sent next, then the rests of springs that yield.

@@ -201,7 +201,8 @@ static SinewPlan plan_of(const SnPlan *plan) {
                      .gain = plan->gain,
                      .gain_rows = plan->gain_rows,
                      .stuck = plan->stuck,
-                     .unimproved = plan->unimproved};
+                     .unimproved = plan->unimproved,
+                     .from_policy = plan->from_policy};
 }
 
 // Works on a plan until it is there. A device makes whole iterations; between slices its planner's caller is asked,

@@ -1,6 +1,7 @@
 // Settings of planners by their names; weights and targets of terms.
 #include <math.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "clients/libsinew/planner_private.h"
@@ -103,4 +104,42 @@ SinewStatus sinew_planner_set_target(SinewPlanner *planner, const char *term, co
                                                : n < 0 ? "n is negative"
                                                        : "value is NULL"));
   return api_planner_end(planner, sn_planner_set_target(planner->planner, term, value, n, &why), &why, err);
+}
+
+// Rows of targets as sn_cost_schedule has them; of each, the entries that are given as numbers.
+static void write_targets(const SnCost *cost, const double *time, int rows, const int *entry, int n, sn_real *row,
+                          double *targets) {
+  for (int t = 0; t < rows; ++t) {
+    sn_cost_schedule(cost, time[t], 0, 1, row);
+    for (int i = 0; i < n; ++i) targets[(size_t)t * (size_t)n + (size_t)i] = (double)row[entry[i]];
+  }
+}
+
+static SinewStatus find_targets(const SnCost *cost, const double *time, int rows, double *targets, int *count,
+                                SinewError *err) {
+  if (!count || rows < 0 || (targets && rows > 0 && !time))
+    return api_fail(err, SINEW_ERR_ARGUMENT, "sinew_planner_targets: %s",
+                    !count     ? "count is NULL"
+                    : rows < 0 ? "rows is negative"
+                               : "time is NULL");
+  for (int t = 0; targets && t < rows; ++t)
+    if (!isfinite(time[t])) return api_fail(err, SINEW_ERR_ARGUMENT, "time[%d]: not finite", t);
+  const size_t n = (size_t)cost->ntarget + 1;
+  int *entry = malloc(n * sizeof *entry);
+  sn_real *row = malloc(n * sizeof *row);
+  if (entry && row) {
+    *count = sn_cost_given_targets(cost, entry);
+    if (targets) write_targets(cost, time, rows, entry, *count, row, targets);
+  }
+  const bool ok = entry && row;
+  free(entry);
+  free(row);
+  return ok ? api_ok(err) : api_fail(err, SINEW_ERR_MEMORY, "out of memory");
+}
+
+SinewStatus sinew_planner_targets(SinewPlanner *planner, const double *time, int rows, double *targets, int *count,
+                                  SinewError *err) {
+  const SinewStatus status = api_planner_enter(planner, "sinew_planner_targets", err);
+  if (status != SINEW_OK) return status;
+  return api_planner_leave(planner, find_targets(sn_planner_cost(planner->planner), time, rows, targets, count, err));
 }

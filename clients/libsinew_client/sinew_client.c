@@ -145,7 +145,8 @@ SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply,
                                      .gain_rows = (int)p->gain_rows,
                                      .stuck = p->stuck,
                                      .unimproved = count(p->unimproved),
-                                     .restarts = p->restarts};
+                                     .restarts = p->restarts,
+                                     .from_policy = p->from_policy};
   return api_ok(err);
 }
 

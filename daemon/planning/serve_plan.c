@@ -162,6 +162,7 @@ void sn_serve_pack_plan(SnScratch *scratch, const SnSession *session, const SnPl
   out->device_lost = plan->device_lost;
   out->remark = (char *)(uintptr_t)plan->remark;
   out->gates = sn_pack_gates(scratch, plan, &out->n_gates);
+  out->from_policy = plan->from_policy;
   out->stuck = plan->stuck;
   out->unimproved = (uint32_t)plan->unimproved;
   if (session->kept) out->restarts = session->kept->restarts;

@@ -137,6 +137,11 @@ int sn_cost_target_size(const SnCost *cost, int i);
 // Writes the target of term i at time t [s] into value[sn_cost_target_size(cost, i)].
 void sn_cost_target(const SnCost *cost, int i, double t, double *value);
 
+// Writes the entries of a row of targets that the terms of the task give as numbers (a value, a sinusoid, keyframes, or
+// what was taken at the start), in the order of the terms, into entry (ntarget). Returns how many these are. Measures,
+// gates, terms without a target, and those that follow something have none.
+int sn_cost_given_targets(const SnCost *cost, int *entry);
+
 // Writes the targets at the times t0 + k h [s], 0 <= k < rows, into table (rows, ntarget). Runs on the host only. This
 // is the one place where schedules are evaluated, in double precision whatever sn_real is.
 void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real *table);

@@ -80,6 +80,17 @@ void sn_cost_schedule(const SnCost *cost, double t0, double h, int rows, sn_real
   }
 }
 
+int sn_cost_given_targets(const SnCost *cost, int *entry) {
+  int n = 0;
+  for (int i = 0; i < cost->nterm; ++i) {
+    const SnTarget *g = &target_term(cost, i)->target;
+    const bool none = g->kind == SN_TARGET_VALUE && g->nvalue == 0;
+    if (none || (g->kind == SN_TARGET_ELEMENT && !g->at_start)) continue;
+    for (int k = cost->term_target[i]; k < cost->term_target[i + 1]; ++k) entry[n++] = k;
+  }
+  return n;
+}
+
 // Value of one item in the world, in its target's frame, into value.
 static void capture_item(SnCost *c, const SnModel *m, const SnWorld *w, int i, double *value) {
   const int size = sn_item_value_size(c->item_type[i]), frame = c->item_frame[i];

@@ -15,8 +15,11 @@ struct SnRolloutRunner {
   void *memory;  // of the world
   SnRolloutScratch scratch;
   SnRollout rollout;
-  SnHorizon *chosen;  // makes chosen steps; NULL: steps are the model's
-  int max_steps;      // of them in a rollout
+  SnHorizon *chosen;       // makes chosen steps; NULL: steps are the model's
+  int max_steps;           // of them in a rollout
+  const SnPolicy *policy;  // chooses the controls of its own rollout; NULL: they are known
+  float *policy_scratch;
+  sn_real *policy_ctrl;  // (nstep, nu)
 };
 
 // Rows [from, nstep] of n numbers each.
@@ -167,10 +170,24 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
   sn_real *sum = r->rollout.sum;
   r->rollout = sn_rollout_make(r->cost, state, ctrl, target, nstep, max_velocity, out);
   r->rollout.sum = sum;
+  r->policy = NULL;
   begin(r, &r->rollout);
 }
 
 void sn_rollout_runner_feed_back(SnRolloutRunner *r, const SnFeedback *feedback) { r->rollout.feedback = feedback; }
+
+void sn_rollout_runner_follow(SnRolloutRunner *r, const SnPolicy *policy, float *scratch, sn_real *ctrl) {
+  r->policy = policy;
+  r->policy_scratch = scratch;
+  r->policy_ctrl = ctrl;
+}
+
+// The policy's controls in the state that the rollout has reached. False: they are not finite.
+static bool choose_controls(SnRolloutRunner *r, int t) {
+  if (!r->policy || t >= r->rollout.nstep) return true;
+  return sn_policy_act(r->policy, r->m, &r->world, r->rollout.target + (size_t)t * (size_t)r->cost->ntarget,
+                       r->policy_scratch, r->policy_ctrl + (size_t)t * (size_t)r->m->nu);
+}
 
 double sn_rollout_runner_evaluate(SnRolloutRunner *r, const sn_real *target, double *term, double *value) {
   const SnCost *c = r->cost;
@@ -200,6 +217,8 @@ void sn_rollout_runner_gates(const SnRolloutRunner *r, double *number, double *f
 static SnRolloutStatus step(SnRolloutRunner *r, SnRollout *rollout) {
   const int t = rollout->t;
   int tried;
+  if (rollout == &r->rollout && !choose_controls(r, t))
+    return sn_rollout_arrive(&r->world, &r->lane, rollout, t + 1, false);
   if (!r->chosen) return sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
   const SnRolloutStatus status = sn_rollout_visit(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
   if (status != SN_ROLLOUT_UNDER_WAY) return status;

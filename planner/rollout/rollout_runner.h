@@ -5,6 +5,7 @@
 
 #include "physics/step/horizon.h"
 #include "planner/base/clock.h"
+#include "planner/policy/policy.h"
 #include "planner/rollout/cfd.h"
 #include "planner/rollout/world_store.h"
 
@@ -84,6 +85,10 @@ void sn_rollout_runner_begin(SnRolloutRunner *r, const SnState *state, const sn_
                              int nstep, double max_velocity, const SnTrajectory *out);
 // Gives the rollout that has just begun a feedback, which must stay until it is done; NULL: none.
 void sn_rollout_runner_feed_back(SnRolloutRunner *r, const SnFeedback *feedback);
+// Lets a policy choose the controls of the rollout that has just begun, in each state as it is reached. Writes them
+// into ctrl (nstep, nu), which the rollout was begun with. Needs its targets, and `scratch` (sn_policy_scratch).
+// Controls that are not finite are divergence. All must stay until it is done.
+void sn_rollout_runner_follow(SnRolloutRunner *r, const SnPolicy *policy, float *scratch, sn_real *ctrl);
 // Steps until the end, until divergence or until the clock reaches `until` (tested before every step; INFINITY:
 // never): SN_ROLLOUT_UNDER_WAY then.
 SnRolloutStatus sn_rollout_runner_run(SnRolloutRunner *r, const SnClock *clock, double until);

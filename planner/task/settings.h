@@ -29,6 +29,8 @@ typedef enum SnClip { SN_CLIP_GLOBAL, SN_CLIP_STEP, SN_CLIP_OFF } SnClip;
 typedef enum SnMoments { SN_MOMENTS_FRESH, SN_MOMENTS_KEPT } SnMoments;
 // Says where Adam begins a plan: at the best controls of the plan before, or where the step from its last iterate led.
 typedef enum SnWarmStartKind { SN_WARM_START_BEST, SN_WARM_START_LAST } SnWarmStartKind;
+// Says where a plan begins: at the plan before, at the rollout of the task's policy, at the better of the two.
+typedef enum SnBegin { SN_BEGIN_SHIFTED, SN_BEGIN_POLICY, SN_BEGIN_BETTER } SnBegin;
 typedef enum SnTail { SN_TAIL_HOLD, SN_TAIL_INITIAL } SnTail;
 
 // Counts the characters of a text with the 0 at its end.

@@ -397,6 +397,23 @@ static void read_model(SnReader *r, const SnNode *node, void *target) {
   t->model_place = node->place;
 }
 
+// policy: a file beside the task's.
+static void read_policy(SnReader *r, const SnNode *node, void *target) {
+  static const char ending[] = ".onnx";
+  SnTask *t = target;
+  const char *name = sn_yaml_text(r, node, "policy"), *slash = strrchr(t->file, '/');
+  const size_t n = name ? strlen(name) : 0, folder = slash ? (size_t)(slash + 1 - t->file) : 0;
+  if (!name) return;
+  if (strchr(name, '/') || name[0] == '.' || n < sizeof ending || strcmp(name + n + 1 - sizeof ending, ending) != 0) {
+    sn_issue(r->issues, node->place, "policy: '%s', allowed is the name of a file beside this one that ends with %s",
+             name, ending);
+    return;
+  }
+  t->policy_place = node->place;
+  t->policy = sn_arena_alloc(r->arena, folder + n + 1);
+  if (t->policy) snprintf(t->policy, folder + n + 1, "%.*s%s", (int)folder, t->file, name);
+}
+
 static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {
   SnTask *t = target;
   const bool list = node->kind == SN_NODE_LIST;
@@ -424,6 +441,7 @@ static const SnYamlField task_fields[] = {
     {.name = "perturb", .type = SN_YAML_CUSTOM, .read = read_perturb},
     {.name = "plan", .type = SN_YAML_CUSTOM, .read = read_plan},
     {.name = "settings", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTask, settings), .read = read_settings},
+    {.name = "policy", .type = SN_YAML_CUSTOM, .read = read_policy},
     {.name = "cfd_bodies", .type = SN_YAML_CUSTOM, .read = read_cfd_bodies},
     {.name = "terms", .type = SN_YAML_CUSTOM, .required = true, .read = read_cost_terms},
     {.name = "success", .type = SN_YAML_CUSTOM, .read = read_measures},

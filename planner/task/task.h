@@ -167,6 +167,9 @@ typedef struct SnTask {
   char *file;  // for messages
   char *text;  // YAML that it was made of: all of it, where it begins from others
 
+  char *policy;  // path of an ONNX file beside the task's (planner/policy/policy.h); NULL: none
+  SnPlace policy_place;
+
   SnTaskOptions options;
   SnTaskPlant plant;
 

@@ -453,16 +453,19 @@ static void expect(const Row *row, const Trial *t, double value, const char *how
     fail_msg("%s %s is %g; %s sees %g", row->name, how, value, kinds_of[index_of_kind(t->kind)].name, seen);
 }
 
+// Settings that want more than a value: a policy (test_planner_policy.c).
+static bool has_own_test(const char *name) { return strcmp(name, "warm_start") == 0; }
+
 // A setting that has no row here has no test: it needs one.
 static void every_setting_has_a_row(void **state) {
   (void)state;
   for (int i = 0; i < sn_settings_count(); ++i) {
     int found = 0;
     for (int k = 0; k < ROWS; ++k) found += strcmp(rows[k].name, sn_settings_info(i)->name) == 0;
-    if (found != 1)
+    if (found != !has_own_test(sn_settings_info(i)->name))
       fail_msg("'%s' of planner/task/settings.inc has %d rows in this test", sn_settings_info(i)->name, found);
   }
-  assert_int_equal(ROWS, sn_settings_count());
+  assert_int_equal(ROWS + 1, sn_settings_count());
 }
 
 // Values that are the default, or another setting's, could come from there.

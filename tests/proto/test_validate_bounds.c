@@ -44,6 +44,7 @@ static const Bounds bounds[] = {
     {"PlannerSettings", "noise_scale", 0, 1000, 0},
     {"PlannerSettings", "tail", 1, 32, 0},
     {"PlannerSettings", "shift", 0, 100000, 0},
+    {"PlannerSettings", "warm_start", 1, 32, 0},
     {"PlannerSettings", "patience", 0, 1000000, 0},
     {"PlannerSettings", "max_velocity", 0, 1e10, 0},
     {"PlannerSettings", "grid", 0, 63, 0},

@@ -179,6 +179,7 @@ Dict dict_of(const SinewPlan &plan, const SinewSizes *s) {
   d["gain_rows"] = plan.gain_rows;
   d["stuck"] = plan.stuck;
   d["unimproved"] = plan.unimproved;
+  d["from_policy"] = plan.from_policy;
   return d;
 }
 
@@ -276,6 +277,19 @@ void set_target(Planner &planner, const char *term, const std::vector<double> &v
   check(sinew_planner_set_target(planner.handle.get(), term, value.data(), static_cast<int>(value.size()), &err), err);
 }
 
+// Targets at each time, row by row.
+std::vector<double> targets(Planner &planner, const std::vector<double> &time) {
+  Use use(planner.busy, "planner");
+  SinewError err;
+  const int rows = static_cast<int>(time.size());
+  int count = 0;
+  check(sinew_planner_targets(planner.handle.get(), time.data(), rows, nullptr, &count, &err), err);
+  std::vector<double> x(static_cast<size_t>(rows) * static_cast<size_t>(count) + 1);
+  check(sinew_planner_targets(planner.handle.get(), time.data(), rows, x.data(), &count, &err), err);
+  x.pop_back();
+  return x;
+}
+
 }  // namespace
 
 void bind_planner(nb::module_ &m) {
@@ -309,7 +323,8 @@ void bind_planner(nb::module_ &m) {
       .def("set", &set, nb::arg("assignment"))
       .def("get", &get, nb::arg("name"))
       .def("set_weight", &set_weight, nb::arg("term"), nb::arg("weight"), nb::arg("terminal"))
-      .def("set_target", &set_target, nb::arg("term"), nb::arg("value"));
+      .def("set_target", &set_target, nb::arg("term"), nb::arg("value"))
+      .def("targets", &targets, nb::arg("time"));
 }
 
 }  // namespace sinew_python

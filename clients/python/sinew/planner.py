@@ -120,6 +120,8 @@ class Plan:
         Whether it is no better than the shifted plan before, and its gradient next to nothing.
     unimproved : int
         Plans in a row, up to this one, whose cost did not fall; 0: that of this one did.
+    from_policy : bool
+        Whether it began with the rollout of the task's policy, not with the shifted plan before.
     """
 
     number: int
@@ -148,6 +150,7 @@ class Plan:
     gain_rows: int
     stuck: bool
     unimproved: int
+    from_policy: bool
 
     @property
     def time(self) -> Doubles:
@@ -368,6 +371,25 @@ class Planner:
     def set_target(self, term: str, value: ArrayLike | None) -> None:
         """Change the target of a term, or of a measure of success; None: the task's own again."""
         self._native.set_target(term, [] if value is None else doubles("value", value).ravel().tolist())
+
+    def targets(self, time: ArrayLike) -> Doubles:
+        """Return the targets that the terms of the task give as numbers, at times.
+
+        They are what a policy reads behind qpos, qvel and act (the task's `policy`, the setting ``warm_start``).
+
+        Parameters
+        ----------
+        time : array_like, (rows,) or a number
+            Times [s].
+
+        Returns
+        -------
+        array, (rows, ntarget), or (ntarget,) for one time
+            In the order of the terms, under the targets in force.
+        """
+        times = doubles("time", time)
+        rows = np.array(self._native.targets(times.ravel().tolist()), dtype=np.float64)
+        return rows.reshape(*times.shape, -1) if times.size else rows.reshape(0, 0)
 
 
 def _seed(seed: int) -> int:

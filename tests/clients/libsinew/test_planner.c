@@ -320,6 +320,28 @@ static void test_evaluate(void **state) {
 
 // ---- settings ----
 
+// Targets that the task gives as numbers: that of `elbow`, a sinusoid, as set live; `reach` follows a site.
+static void test_targets(void **state) {
+  (void)state;
+  SinewPlanner *p = make(NULL, 1);
+  SinewError err;
+  double x[2], time[2] = {0, 0.25};
+  int count = 0;
+  test_accepted(sinew_planner_targets(p, NULL, 0, NULL, &count, &err), &err);
+  assert_int_equal(count, 1);
+  test_accepted(sinew_planner_targets(p, time, 2, x, &count, &err), &err);
+  assert_true(fabs(x[0] + 0.3) < 1e-6 && fabs(x[1] + 0.1) < 1e-6);
+  test_accepted(sinew_planner_set_target(p, "elbow", (double[1]){0.7}, 1, &err), &err);
+  test_accepted(sinew_planner_targets(p, time, 1, x, &count, &err), &err);
+  assert_true(fabs(x[0] - 0.7) < 1e-6);
+  time[1] = (double)INFINITY;
+  test_refused(sinew_planner_targets(p, time, 2, x, &count, &err), &err, SINEW_ERR_ARGUMENT, "time[1]: not finite");
+  test_refused(sinew_planner_targets(p, NULL, 2, x, &count, &err), &err, SINEW_ERR_ARGUMENT, "time is NULL");
+  test_refused(sinew_planner_targets(p, time, -1, x, &count, &err), &err, SINEW_ERR_ARGUMENT, "negative");
+  test_refused(sinew_planner_targets(p, time, 1, x, NULL, &err), &err, SINEW_ERR_ARGUMENT, "count is NULL");
+  sinew_planner_free(p);
+}
+
 static void test_settings(void **state) {
   (void)state;
   SinewPlanner *p = make((const char *const[]){"adam_rate=0.5", "noise=brown", NULL}, 1);
@@ -461,6 +483,7 @@ static void test_null_handles(void **state) {
   SinewError err;
   double x[1];
   char text[8];
+  int count;
   const SinewPlanRequest r = sinew_default_plan_request();
   const SinewStatus status[] = {sinew_planner_plan(NULL, &r, NULL, &err),
                                 sinew_planner_reset(NULL, 0, &err),
@@ -469,6 +492,7 @@ static void test_null_handles(void **state) {
                                 sinew_planner_set_weight(NULL, "a", 1, 1, &err),
                                 sinew_planner_set_target(NULL, "a", x, 1, &err),
                                 sinew_planner_control(NULL, 0, x, NULL),
+                                sinew_planner_targets(NULL, x, 1, x, &count, &err),
                                 sinew_planner_measure(NULL, &r.state, x, 1, &err),
                                 sinew_planner_evaluate(NULL, &r.state, x, 1, x, NULL, &err)};
   for (size_t i = 0; i < sizeof status / sizeof status[0]; ++i) assert_int_equal(status[i], SINEW_ERR_ARGUMENT);
@@ -598,6 +622,7 @@ int main(void) {
                                      cmocka_unit_test(test_budget),
                                      cmocka_unit_test(test_divergence),
                                      cmocka_unit_test(test_evaluate),
+                                     cmocka_unit_test(test_targets),
                                      cmocka_unit_test(test_settings),
                                      cmocka_unit_test(test_settings_refused),
                                      cmocka_unit_test(test_definitions_refused),

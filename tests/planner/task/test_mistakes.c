@@ -127,8 +127,9 @@ static const char *const rows[][2] = {
      "adam_clip, adam_clip_norm, adam_moments, adam_warm_start, adam_knots, adam_interpolation, adam_starts, "
      "ilqg_iterations, ilqg_regularization, ilqg_alphas, lbfgs_iterations, lbfgs_memory, lbfgs_trials, lbfgs_first, "
      "lbfgs_longest, mppi_temperature, mppi_relative, cem_elites, cem_keep, cem_least, hybrid_refined, "
-     "hybrid_gradients, gradient, contact_gradient, tail, shift, patience, max_velocity, integrator, rtol, atol, "
-     "max_steps, cfd, cfd_far, cfd_touch, cfd_reach, cfd_midpoint, cfd_power, cfd_softplus, cfd_friction, cfd_smooth; "
+     "hybrid_gradients, gradient, contact_gradient, tail, warm_start, shift, patience, max_velocity, integrator, rtol, "
+     "atol, max_steps, cfd, cfd_far, cfd_touch, cfd_reach, cfd_midpoint, cfd_power, cfd_softplus, cfd_friction, "
+     "cfd_smooth; "
      "did you mean 'planner'?"},
     {AFTER("settings: {integrator: tsit4}"),
      "tasks/my.yaml:3:24: integrator: 'tsit4' is unknown, allowed is "

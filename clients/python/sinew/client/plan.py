@@ -81,6 +81,8 @@ class Plan:
         Of the terms that have one, in the state that it answers.
     restarts : int
         Restarts of the daemon that the session has outlasted; one more than before: there was a gap.
+    from_policy : bool
+        Whether it began with the rollout of the task's policy, not with the shifted plan before.
     model : ModelDescription
         Names of the entries.
     """
@@ -120,6 +122,7 @@ class Plan:
     unimproved: int
     gates: tuple[GateValue, ...] = field(repr=False)
     restarts: int
+    from_policy: bool
     model: ModelDescription = field(repr=False)
 
     def __post_init__(self) -> None:
