@@ -5,7 +5,7 @@
 //
 //   qpos (nq), qvel (nv), act (na), targets at the state's time: those of sn_cost_given_targets
 //
-// and outputs are controls (nu), which are clamped to their ranges. It computes in float, whatever sn_real is.
+// Outputs are controls (nu), which are clamped to their ranges. It computes in float, whatever sn_real is.
 #ifndef SINEW_PLANNER_POLICY_POLICY_H_
 #define SINEW_PLANNER_POLICY_POLICY_H_
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "planner/base/yaml.h"
-#include "planner/onnx.pb-c.h"
+#include "planner/policy/onnx.pb-c.h"
 #include "planner/policy/policy.h"
 
 typedef SinewOnnx__NodeProto Node;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "planner/onnx.pb-c.h"
+#include "planner/policy/onnx.pb-c.h"
 
 enum { ONNX_MOST = 16 };
 
@@ -46,7 +46,7 @@ static inline void onnx_begin(OnnxMaker *x, int width) {
   x->type.tensor_type = &x->tensor_type;
   x->tensor_type.shape = &x->shape;
   x->shape.dim = x->dims;
-  x->shape.n_dim = 2;  // of the batch, which is open, and of the input
+  x->shape.n_dim = 2;  // sizes of the batch, which is open, and of the input
   x->dim[1].has_dim_value = 1;
   x->dim[1].dim_value = width;
   x->graph.n_input = x->graph.n_output = 1;

@@ -1,5 +1,5 @@
-// Policies from ONNX files: what layers compute, and what is refused. tests/clients/python/test_policy_file.py reads
-// what PyTorch writes.
+// Policies from ONNX files: what layers compute, and what is refused. tests/clients/python/test_policy_torch.py
+// reads what PyTorch writes.
 #include "planner/policy/policy.h"
 
 #include <math.h>
