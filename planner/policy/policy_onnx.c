@@ -3,7 +3,7 @@
 //   Gemm, MatMul                       a dense layer; constants on the right
 //   Add, Sub, Mul, Div                 with a constant of one number, or of one for each entry
 //   Relu, LeakyRelu, Elu, Tanh, Sigmoid, Softplus, Clip
-//   Identity, Flatten, Constant        nothing
+//   Identity, Flatten, Constant        nothing; a constant may have several names
 //
 // Numbers are float or double, in the file itself. Rows of a batch are one: shapes are (n), (1, n) or (batch, n).
 #include <math.h>
@@ -65,15 +65,32 @@ static bool attribute_set(const Node *node, const char *name) {
   return a && a->has_i && a->i != 0;
 }
 
-// The tensor of a name: an initializer, or the value of a node Constant; NULL: it is none.
-static const Tensor *find_tensor(const Graph *graph, const char *name) {
-  for (size_t i = 0; i < graph->n_initializer; ++i)
-    if (graph->initializer[i]->name && strcmp(graph->initializer[i]->name, name) == 0) return graph->initializer[i];
+static bool is_operation(const Node *node, const char *name) {
+  return node->op_type && strcmp(node->op_type, name) == 0;
+}
+
+// The node whose only output has a name, of the operation Constant or Identity; NULL: there is none.
+static const Node *find_source(const Graph *graph, const char *name) {
   for (size_t i = 0; i < graph->n_node; ++i) {
     const Node *node = graph->node[i];
-    if (!node->op_type || strcmp(node->op_type, "Constant") != 0 || node->n_output != 1) continue;
-    const SinewOnnx__AttributeProto *value = attribute(node, "value");
-    if (value && value->t && strcmp(node->output[0], name) == 0) return value->t;
+    if (node->n_output == 1 && strcmp(node->output[0], name) == 0)
+      return is_operation(node, "Constant") || is_operation(node, "Identity") ? node : NULL;
+  }
+  return NULL;
+}
+
+// The tensor of a name: an initializer, or the value of a node Constant, perhaps under another name (Identity). NULL:
+// it is none.
+static const Tensor *find_tensor(const Graph *graph, const char *name) {
+  enum { MOST_NAMES = 4 };
+  for (int k = 0; k < MOST_NAMES; ++k) {
+    for (size_t i = 0; i < graph->n_initializer; ++i)
+      if (graph->initializer[i]->name && strcmp(graph->initializer[i]->name, name) == 0) return graph->initializer[i];
+    const Node *node = find_source(graph, name);
+    const SinewOnnx__AttributeProto *value = node ? attribute(node, "value") : NULL;
+    if (!node || is_operation(node, "Constant")) return value ? value->t : NULL;
+    if (node->n_input != 1) return NULL;
+    name = node->input[0];
   }
   return NULL;
 }
@@ -290,7 +307,8 @@ static bool continues(const Reading *r, const Node *node, bool second) {
 
 static SnCode add_node(Reading *r, const Node *node) {
   enum { COUNT = sizeof operations / sizeof operations[0] };
-  if (node->op_type && strcmp(node->op_type, "Constant") == 0) return SN_OK;
+  const bool renames = is_operation(node, "Identity") && node->n_input == 1 && find_tensor(r->graph, node->input[0]);
+  if (renames || is_operation(node, "Constant")) return SN_OK;
   int i = 0;
   while (i < COUNT && node->op_type && strcmp(node->op_type, operations[i].name) != 0) ++i;
   if (!node->op_type || i == COUNT || (node->domain && node->domain[0] && strcmp(node->domain, "ai.onnx") != 0))

@@ -115,6 +115,20 @@ static void arithmetic(void **state) {
   for (int i = 0; i < 3; ++i) expect_near(out[i], (double)three[i] / (double)in[i]);
 }
 
+// A constant under another name, as PyTorch writes equal ones.
+static void names_of_constants(void **state) {
+  (void)state;
+  static OnnxMaker x;
+  float three[] = {2, -4, 0.5F}, in[] = {1, 2, -8}, out[3];
+  onnx_begin(&x, 3);
+  onnx_node(&x, "Identity", NULL, NULL);
+  x.input[0][0] = onnx_constant(&x, 0, 3, three);
+  onnx_node(&x, "Add", x.name[1], NULL);
+  x.input[1][0] = x.name[0];
+  run(&x, in, out);
+  for (int i = 0; i < 3; ++i) expect_near(out[i], (double)three[i] + (double)in[i]);
+}
+
 // Numbers as double, and as bytes.
 static void kinds_of_numbers(void **state) {
   (void)state;
@@ -200,8 +214,11 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dense),      cmocka_unit_test(activations),
-      cmocka_unit_test(arithmetic), cmocka_unit_test(kinds_of_numbers),
+      cmocka_unit_test(dense),
+      cmocka_unit_test(activations),
+      cmocka_unit_test(arithmetic),
+      cmocka_unit_test(kinds_of_numbers),
+      cmocka_unit_test(names_of_constants),
       cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,314 @@
+"""A policy distilled from the daemon's plans, as the warm start of its planner.
+
+Three steps, each of which can be run alone:
+
+    python distill.py record arm_reach --seeds 1:9 --seconds 2      closed loops at a private daemon, one MCAP file a seed
+    python distill.py train arm_reach                               a network that imitates these plans, as an ONNX file
+    python distill.py measure arm_reach --seeds 101:111 --picture arm_reach.svg
+
+`measure` asks for plans from starts that were not trained on, and in the midst of a motion that is pushed. It compares
+what the plan costs before any gradient and after one, from the shifted plan, from the policy and from the better of both.
+`all` makes the three steps one after the other. Files lie in --folder (./distilled).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sinew
+from numpy.typing import NDArray
+from sinew.client import Client, Session
+from sinew.loop.body import Body
+from sinew.planner import Planner
+from sinew.record import Recorder, Recording
+from sinew.record.reader import plan_of
+
+Floats = NDArray[np.float64]
+
+STARTS = ("shifted", "policy", "better")
+
+
+def span(text: str) -> range:
+    """Return the seeds of "A:B": A, A + 1, ..., B - 1."""
+    first, _, end = text.partition(":")
+    return range(int(first), int(end or int(first) + 1))
+
+
+def planner_of(session: Session) -> Planner:
+    """Return a planner of a session's task in this process: it knows targets, and the order of a policy's inputs."""
+    return Planner(sinew.Model.load(session.model.file), sinew.Task(session.task.task))
+
+
+# ---- record ----
+
+
+def closed_loop(session: Session, seconds: float, execute: int, iterations: int) -> float:
+    """Let MuJoCo's body move under plans in lockstep; return the cost of the state at the end."""
+    body = Body.of_task(session.task)
+    body.reset(session.initial)
+    for step in range(round(seconds / body.timestep)):
+        if step % execute == 0:
+            plan = session.plan(body.state, iterations=iterations, states=True)
+        body.step(session.control(body.time))
+    return float(plan.cost_now)
+
+
+def record(arguments: argparse.Namespace) -> None:
+    """Record a closed loop for each seed."""
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with sinew.serve() as daemon, daemon.client() as client:
+        for seed in arguments.seeds:
+            path = arguments.folder / f"{arguments.task}-{seed}.mcap"
+            with (
+                Recorder(path, "next", daemon.endpoint, force=True, rate=0),
+                client.open(arguments.task, seed, {"planner": "adam"}) as session,
+            ):
+                cost = closed_loop(session, arguments.seconds, arguments.execute, arguments.iterations)
+            print(f"{path}: cost at the end {cost:.4g}", flush=True)
+
+
+# ---- train ----
+
+
+@dataclass
+class Samples:
+    """Inputs of a policy, and the controls that plans have there."""
+
+    inputs: Floats
+    ctrl: Floats
+    ctrl_range: Floats
+
+
+def plans_of(path: Path, model: Any) -> Iterator[Any]:
+    """Go through the plans of a recording that have states."""
+    for entry in Recording(path).entries({"plan"}):
+        plan = plan_of(entry.body, model)
+        if plan.refined and plan.states is not None:
+            yield plan
+
+
+def read_samples(paths: list[Path], session: Session, share: float) -> Samples:
+    """Read states and controls along the first part of each recorded plan."""
+    planner, inputs, controls = planner_of(session), [], []
+    for path in paths:
+        for plan in plans_of(path, session.model):
+            rows = max(1, round(share * len(plan.ctrl)))
+            states = [np.asarray(x)[:rows] for x in (plan.states.qpos, plan.states.qvel, plan.states.act)]
+            inputs.append(np.concatenate([*states, planner.targets(plan.time[:rows])], axis=1))
+            controls.append(plan.ctrl[:rows])
+    if not inputs:
+        raise SystemExit(f"no recordings with plans among {', '.join(map(str, paths)) or 'none'}; record some first")
+    return Samples(np.concatenate(inputs), np.concatenate(controls), session.ctrl_range)
+
+
+def make_network(samples: Samples, width: int) -> Any:
+    """Return a network of two hidden layers, between fixed scales of its inputs and of the controls."""
+    import torch
+
+    class Policy(torch.nn.Module):
+        """Controls within their ranges."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            n, nu = samples.inputs.shape[1], samples.ctrl.shape[1]
+            self.chain = torch.nn.Sequential(
+                torch.nn.Linear(n, width),
+                torch.nn.ELU(),
+                torch.nn.Linear(width, width),
+                torch.nn.ELU(),
+                torch.nn.Linear(width, nu),
+                torch.nn.Tanh(),
+            )
+            low, high = torch.tensor(samples.ctrl_range.T, dtype=torch.float32)
+            self.register_buffer("mean", torch.tensor(samples.inputs.mean(axis=0), dtype=torch.float32))
+            # What never changes stays 0.
+            spread = np.maximum(samples.inputs.std(axis=0), 1e-3)
+            self.register_buffer("spread", torch.tensor(spread, dtype=torch.float32))
+            self.register_buffer("middle", (low + high) / 2)
+            self.register_buffer("reach", (high - low) / 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            """Return controls (batch, nu)."""
+            return self.middle + self.reach * self.chain((x - self.mean) / self.spread)
+
+    return Policy()
+
+
+def fit(network: Any, samples: Samples, epochs: int, seed: int) -> tuple[float, float]:
+    """Fit by Adam; return the mean square errors of training and of a tenth that was left out, in halves of a range."""
+    import torch
+    from tqdm import trange
+
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.tensor(samples.inputs, dtype=torch.float32)
+    u = torch.tensor(samples.ctrl, dtype=torch.float32)
+    cut = len(x) - len(x) // 10
+    order = torch.randperm(len(x), generator=generator)
+    train, held = order[:cut], order[cut:]
+    optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs)
+
+    def loss(rows: Any) -> Any:
+        return (((network(x[rows]) - u[rows]) / network.reach) ** 2).mean()
+
+    for _ in trange(epochs, desc="epochs", leave=False):
+        for rows in train[torch.randperm(len(train), generator=generator)].split(256):
+            optimizer.zero_grad()
+            loss(rows).backward()
+            optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        return float(loss(train)), float(loss(held))
+
+
+def train(arguments: argparse.Namespace) -> None:
+    """Train a network on all recordings of the task in the folder."""
+    import torch
+
+    torch.manual_seed(arguments.seed)
+    with sinew.serve() as daemon, daemon.client() as client, client.open(arguments.task) as session:
+        paths = sorted(arguments.folder.glob(f"{arguments.task}-*.mcap"))
+        samples = read_samples(paths, session, arguments.share)
+    network = make_network(samples, arguments.width)
+    started = time.perf_counter()
+    errors = fit(network, samples, arguments.epochs, arguments.seed)
+    path = arguments.folder / f"{arguments.task}.onnx"
+    torch.onnx.export(network, torch.zeros(1, samples.inputs.shape[1]), str(path), input_names=["state"])
+    print(
+        f"{path}: {len(samples.inputs)} samples of {len(paths)} recordings, root of the mean square error "
+        f"{errors[0] ** 0.5:.3f}, {errors[1] ** 0.5:.3f} of what was left out, in halves of a control's range; "
+        f"{time.perf_counter() - started:.0f} s"
+    )
+
+
+# ---- measure ----
+
+
+def task_with_policy(folder: Path, name: str) -> Path:
+    """Write the task with its policy into a folder of its own, and return that."""
+    tasks = folder / "tasks"
+    tasks.mkdir(exist_ok=True)
+    (tasks / f"{name}.yaml").write_text(f"policy: {name}.onnx\n{sinew.Task(name).text}")
+    (tasks / f"{name}.onnx").write_bytes((folder / f"{name}.onnx").read_bytes())
+    return tasks
+
+
+def moved(session: Session, seconds: float, execute: int, iterations: int, seed: int) -> Any:
+    """Return the state of a body that has moved under plans, and is pushed: its velocities change at once."""
+    body = Body.of_task(session.task)
+    body.reset(session.initial)
+    for step in range(round(seconds / body.timestep)):
+        if step % execute == 0:
+            session.plan(body.state, iterations=iterations)
+        body.step(session.control(body.time))
+    body.data.qvel += np.random.default_rng(seed).uniform(-3, 3, body.model.nv)
+    return body.state
+
+
+def try_start(client: Client, arguments: argparse.Namespace, seed: int, start: str, pushed: bool) -> dict[str, Any]:
+    """Make one plan of one gradient; return its costs, and the time that the start alone has taken."""
+    settings = {"planner": "adam"}
+    with client.open(arguments.task, seed, settings) as session:
+        state = session.initial
+        if pushed:
+            state = moved(session, 0.3, arguments.execute, arguments.iterations, seed)
+        session.tune(warm_start=start)
+        plan = session.plan(state, iterations=2)  # the first gradient measures the start, the second what it led to
+        return {
+            "seed": seed,
+            "start": start,
+            "pushed": pushed,
+            "before": plan.cost_before,
+            "after": plan.cost_after,
+            "from_policy": plan.from_policy,
+            "seconds": plan.computing,
+        }
+
+
+def draw(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
+    """Draw what each start costs, before a gradient and after one."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+    for axis, pushed in zip(axes, (False, True), strict=True):
+        for k, start in enumerate(STARTS):
+            of = [row for row in rows if row["start"] == start and row["pushed"] == pushed]
+            for row in of:
+                axis.plot([k - 0.15, k + 0.15], [row["before"], row["after"]], "o-", color=f"C{k}", alpha=0.6)
+        axis.set_xticks(range(len(STARTS)), STARTS)
+        axis.set_yscale("log")
+        axis.set_title(f"{arguments.task}, " + ("pushed while it moves" if pushed else "first plan"))
+    axes[0].set_ylabel("cost of a plan: start, one gradient later")
+    figure.savefig(arguments.picture, dpi=90)
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """Print medians over the seeds."""
+    print(f"{'':>22}  {'start':>8}  {'cost of it':>10}  {'one gradient later':>18}  {'ms':>6}")
+    for pushed in (False, True):
+        for start in STARTS:
+            of = [row for row in rows if row["start"] == start and row["pushed"] == pushed]
+            before, after, seconds = (np.median([row[x] for row in of]) for x in ("before", "after", "seconds"))
+            print(
+                f"{'pushed while it moves' if pushed else 'first plan':>22}  {start:>8}  {before:10.4g}  {after:18.4g}  "
+                f"{1000 * seconds:6.1f}"
+            )
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Compare plans by where they begin."""
+    tasks = task_with_policy(arguments.folder, arguments.task)
+    with sinew.serve(tasks=tasks) as daemon, daemon.client() as client:
+        rows = [
+            try_start(client, arguments, seed, start, pushed)
+            for pushed in (False, True)
+            for seed in arguments.seeds
+            for start in STARTS
+        ]
+    if arguments.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        report(rows)
+    if arguments.picture:
+        draw(rows, arguments)
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("step", choices=("record", "train", "measure", "all"))
+    parser.add_argument("task", help="such as arm_reach or hand_pose")
+    parser.add_argument("--folder", type=Path, default=Path("distilled"), help="of the files (default: ./distilled)")
+    parser.add_argument("--seeds", type=span, help="A:B (default: 1:9 to record, 101:111 to measure)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of motion for each seed (default: 2)")
+    parser.add_argument("--execute", type=int, default=8, help="steps between two plans (default: 8)")
+    parser.add_argument("--iterations", type=int, default=16, help="of Adam for each recorded plan (default: 16)")
+    parser.add_argument("--share", type=float, default=0.5, help="of a plan's rows that are imitated (default: 0.5)")
+    parser.add_argument("--width", type=int, default=64, help="of the hidden layers (default: 64)")
+    parser.add_argument("--epochs", type=int, default=200, help="of training (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
+    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
+    return parser.parse_args()
+
+
+def main() -> None:
+    """Run what was asked for."""
+    arguments = parse()
+    steps = {"record": record, "train": train, "measure": measure}
+    seeds = arguments.seeds
+    for step in steps if arguments.step == "all" else (arguments.step,):
+        recorded = span("1:9") if step == "record" else span("101:111")
+        arguments.seeds = seeds if seeds is not None and arguments.step != "all" else recorded
+        steps[step](arguments)
+
+
+if __name__ == "__main__":
+    main()
