@@ -79,10 +79,10 @@ def test_refusals(folder: Path) -> None:
     with pytest.raises(ArgumentError, match=r"7 inputs, this task has \d+: \d+ of qpos, \d+ of qvel, 6 of act, 3 of t"):
         Planner(model, task)
     torch.onnx.export(torch.nn.Softmax(dim=1), torch.zeros(1, 7), str(folder / "net.onnx"))
-    with pytest.raises(FormatError, match="Softmax.*: this operation is not known; known are Gemm, MatMul"):
+    with pytest.raises(FormatError, match=r"Softmax.*: this operation is not known; known are Gemm, MatMul"):
         Planner(model, task)
     (folder / "reach.yaml").write_text("base: arm_reach\npolicy: ../net.onnx\n")
-    with pytest.raises(FormatError, match="policy: '../net.onnx', allowed is the name of a file beside"):
+    with pytest.raises(FormatError, match=r"policy: '../net\.onnx', allowed is the name of a file beside"):
         sinew.Task.load(folder / "reach.yaml")
     with pytest.raises(UnsupportedError, match="warm_start: 'policy' wants a policy, and task 'arm_reach' names none"):
         Planner(model, sinew.Task("arm_reach")).set(warm_start="policy")

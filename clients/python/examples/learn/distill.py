@@ -2,12 +2,12 @@
 
 Three steps, each of which can be run alone:
 
-    python distill.py record arm_reach --seeds 1:9 --seconds 2      closed loops at a private daemon, one MCAP file a seed
-    python distill.py train arm_reach                               a network that imitates these plans, as an ONNX file
+    python distill.py record arm_reach --seeds 1:9 --seconds 2     closed loops at a private daemon, an MCAP file a seed
+    python distill.py train arm_reach                              a network that imitates these plans, as an ONNX file
     python distill.py measure arm_reach --seeds 101:111 --picture arm_reach.svg
 
 `measure` asks for plans from starts that were not trained on, and in the midst of a motion that is pushed. It compares
-what the plan costs before any gradient and after one, from the shifted plan, from the policy and from the better of both.
+what the plan costs before any gradient and after one: from the shifted plan, the policy, the better of both.
 `all` makes the three steps one after the other. Files lie in --folder (./distilled).
 """
 
@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sinew
 from numpy.typing import NDArray
+
+import sinew
 from sinew.client import Client, Session
 from sinew.loop.body import Body
 from sinew.planner import Planner
@@ -256,10 +257,8 @@ def report(rows: list[dict[str, Any]]) -> None:
         for start in STARTS:
             of = [row for row in rows if row["start"] == start and row["pushed"] == pushed]
             before, after, seconds = (np.median([row[x] for row in of]) for x in ("before", "after", "seconds"))
-            print(
-                f"{'pushed while it moves' if pushed else 'first plan':>22}  {start:>8}  {before:10.4g}  {after:18.4g}  "
-                f"{1000 * seconds:6.1f}"
-            )
+            when = "pushed while it moves" if pushed else "first plan"
+            print(f"{when:>22}  {start:>8}  {before:10.4g}  {after:18.4g}  {1000 * seconds:6.1f}")
 
 
 def measure(arguments: argparse.Namespace) -> None:
