@@ -1,6 +1,7 @@
 // Preloaded into a program: of the calls that the program itself makes for memory, files, threads and sockets, a chosen
-// one fails, once. Calls of libraries do not count, but those of protobuf-c. The file that SN_TEST_FAIL names has the
-// counters (fail_once.h), which the test sees and sets while the program runs.
+// one fails, once. Calls of libraries do not count, but those of protobuf-c. The blocks of memory that
+// sinewd has with its libraries are counted, without those of programs that it starts. The file that SN_TEST_FAIL names
+// has the counters (fail_once.h), which the test sees and sets while the program runs.
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +23,10 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *p);
 
 static SnTestFailures nowhere, *page = &nowhere;
+static atomic_long *blocks = &nowhere.blocks;
 
 enum { RANGES = 8 };
 static struct { uintptr_t begin, end; } range[RANGES];
@@ -51,6 +54,7 @@ __attribute__((constructor)) static void begin(void) {
   if (p == MAP_FAILED) return;
   dl_iterate_phdr(note_object, &count);
   page = p;
+  if (!strcmp(program_invocation_short_name, "sinewd")) blocks = &page->blocks;
 }
 
 static bool fails(void *caller) {
@@ -80,15 +84,39 @@ static int no_file(void) {
   return -1;
 }
 
-void *malloc(size_t size) { return FAILS ? no_memory() : __libc_malloc(size); }
-void *calloc(size_t n, size_t size) { return FAILS ? no_memory() : __libc_calloc(n, size); }
-void *realloc(void *p, size_t size) { return FAILS ? no_memory() : __libc_realloc(p, size); }
-void *aligned_alloc(size_t alignment, size_t size) { return FAILS ? no_memory() : __libc_memalign(alignment, size); }
+static void *taken(void *p) {
+  atomic_fetch_add(blocks, p != NULL);
+  return p;
+}
+
+void *malloc(size_t size) { return FAILS ? no_memory() : taken(__libc_malloc(size)); }
+void *calloc(size_t n, size_t size) { return FAILS ? no_memory() : taken(__libc_calloc(n, size)); }
+void *aligned_alloc(size_t alignment, size_t size) {
+  return FAILS ? no_memory() : taken(__libc_memalign(alignment, size));
+}
+
+void *realloc(void *p, size_t size) {
+  if (FAILS) return no_memory();
+  void *moved = __libc_realloc(p, size);
+  if (moved || size == 0) atomic_fetch_add(blocks, (moved != NULL) - (p != NULL));
+  return moved;
+}
+
+int posix_memalign(void **p, size_t alignment, size_t size) {
+  if (FAILS) return ENOMEM;
+  *p = taken(__libc_memalign(alignment, size));
+  return *p ? 0 : ENOMEM;
+}
+
+void free(void *p) {
+  atomic_fetch_sub(blocks, p != NULL);
+  __libc_free(p);
+}
 
 char *strdup(const char *text) {
   if (FAILS) return no_memory();
   const size_t n = strlen(text) + 1;
-  char *copy = __libc_malloc(n);
+  char *copy = taken(__libc_malloc(n));
   return copy ? memcpy(copy, text, n) : NULL;
 }
 

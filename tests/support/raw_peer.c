@@ -162,3 +162,34 @@ bool sn_test_daemon_runs(const SnTestDaemon *d) {
   siginfo_t info = {0};
   return waitid(P_PID, (id_t)d->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
+
+// Whether a thread sleeps, by the line that the system has of it: NUMBER (NAME) STATE ...
+static bool sleeps(const char *folder, const char *thread) {
+  char path[400], line[400];
+  snprintf(path, sizeof path, "%s/%s/stat", folder, thread);
+  FILE *f = fopen(path, "r");
+  const char *name_ends = f && fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+  if (f) fclose(f);
+  return !name_ends || name_ends[2] == 'S';
+}
+
+static bool all_sleep(const SnTestDaemon *d) {
+  char path[64];
+  bool all = true;
+  snprintf(path, sizeof path, "/proc/%d/task", (int)d->pid);
+  DIR *folder = opendir(path);
+  if (!folder) return true;
+  for (const struct dirent *e = readdir(folder); e && all; e = readdir(folder))
+    all = e->d_name[0] == '.' || sleeps(path, e->d_name);
+  closedir(folder);
+  return all;
+}
+
+// One thread may wake another one while they are looked at in turn: they are looked at some times.
+void sn_test_daemon_rest(const SnTestDaemon *d) {
+  const double until = sn_clock_now() + 10;
+  for (int asleep = 0; asleep < 5 && sn_clock_now() < until;) {
+    asleep = all_sleep(d) ? asleep + 1 : 0;
+    usleep(1000);
+  }
+}
