@@ -215,7 +215,6 @@ static void test_no_deadline_beside_busy_ones(void **state) {
     sn_test_done(busy);
     r = sn_test_receive(&patient, 0.001);
   }
-  sn_test_done(sn_test_receive(&client, 10));
   for (int i = 0; i < BUSY; i++) sn_test_done(sn_test_receive(&client, 10));
   assert_non_null(r);
   assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
