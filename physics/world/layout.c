@@ -88,6 +88,7 @@ static void layout_choose(const LayoutFields *f, uint64_t capacity, bool *shared
   bool seen[SN_LAYOUT_FIELDS] = {false};
   uint64_t used = 0;
   for (int k = 0; k < f->n; ++k) shared[k] = false;
+  if (capacity < SHARED_ALIGN) return;  // on a processor there is none, and nothing to sort
   for (;;) {
     int best = -1;
     for (int k = 0; k < f->n; ++k)
