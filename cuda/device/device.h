@@ -1,4 +1,4 @@
-// A device: memory, streams, launches, graphs. The host side (host.h) is written against this table. device_cuda.c
+// A device: memory, streams, launches. The host side (host.h) is written against this table. device_cuda.c
 // puts an NVIDIA GPU behind it, device_emulator.c the host. The emulator checks what a GPU would not: copies within
 // allocations, frees, the order of calls. It also finds pointers of the host that a kernel would follow.
 //
@@ -7,8 +7,7 @@
 // Memory that does not fit is not a failure: alloc returns NULL. After a loss, close alone remains; it frees
 // everything.
 //
-// While a stream records, calls into that stream are all that is allowed: no memory, streams, graphs, waits. Memory,
-// graphs and streams are freed only after the work that needs them was waited for. The host never touches the device's
+// Memory and streams are freed only after the work that needs them was waited for. The host never touches the device's
 // memory; copies have host memory of alloc_host at their other end.
 #ifndef SINEW_CUDA_DEVICE_DEVICE_H_
 #define SINEW_CUDA_DEVICE_DEVICE_H_
@@ -16,7 +15,6 @@
 #include "cuda/kernels/work.h"
 
 typedef struct SnDeviceStream SnDeviceStream;  // launches and copies in order
-typedef struct SnGraph SnGraph;                // a recorded sequence of them
 
 // Says with how many blocks and threads a kernel is launched.
 typedef struct SnLaunchShape {
@@ -59,16 +57,12 @@ struct SnDevice {
 
   SnDeviceStream *(*stream)(SnDevice *d);
   void (*free_stream)(SnDevice *d, SnDeviceStream *s);
-  // These are done in order on a stream, and recorded where it is recording.
+  // These are done in order on a stream.
   void (*copy_in)(SnDevice *d, SnDeviceStream *s, void *device, const void *host, size_t bytes);
   void (*copy_out)(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes);
   void (*launch)(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work);
   void (*multiply)(SnDevice *d, SnDeviceStream *s, const SnProducts *products);
-  void (*record)(SnDevice *d, SnDeviceStream *s);           // begins a graph
-  SnGraph *(*recorded)(SnDevice *d, SnDeviceStream *s);     // ends it
-  void (*run)(SnDevice *d, SnDeviceStream *s, SnGraph *g);  // in the stream that recorded it
-  void (*free_graph)(SnDevice *d, SnGraph *g);
-  // Returns true when all that was put into the stream is done. (The emulator does the oldest call or graph now.)
+  // Returns true when all that was put into the stream is done. (The emulator does the oldest call now.)
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
   // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
@@ -81,7 +75,7 @@ struct SnDevice {
 // `fault` is for the emulator: NULL, "" (none), or several of these joined by commas:
 //
 //   alloc:N       makes the N-th allocation fail
-//   launch:N      loses the device at the N-th launch or run of a graph, counted as they are put into streams
+//   launch:N      loses the device at the N-th launch, counted as they are put into streams
 //   memory:BYTES  is how much memory it has
 //   shared:BYTES  is the shared memory of a block
 //   slow:SECONDS  is added to every launch

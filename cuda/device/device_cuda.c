@@ -23,17 +23,11 @@ struct SnDeviceStream {
   void *workspace;
 };
 
-struct SnGraph {
-  SnGraph *next;
-  cudaGraphExec_t exec;
-};
-
 typedef struct SnCuda {
   SnDevice device;  // first
   int index;
   cublasHandle_t blas;
   SnDeviceStream *stream;
-  SnGraph *graph;
   struct cudaFuncAttributes kernel[SN_NKERNEL];
 } SnCuda;
 
@@ -187,46 +181,6 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
   if (c) CUDA(c, cudaStreamSynchronize(s->stream));
 }
 
-// ---- graphs ----
-
-static void record(SnDevice *d, SnDeviceStream *s) {
-  SnCuda *c = alive(d);
-  if (c) CUDA(c, cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
-}
-
-static SnGraph *recorded(SnDevice *d, SnDeviceStream *s) {
-  SnCuda *c = alive(d);
-  SnGraph *g = c ? calloc(1, sizeof *g) : NULL;
-  cudaGraph_t graph = NULL;
-  if (c && !g) lose(c, "recorded", __LINE__, "out of memory");
-  if (!g) return NULL;
-  const bool made =
-      CUDA(c, cudaStreamEndCapture(s->stream, &graph)) && CUDA(c, cudaGraphInstantiate(&g->exec, graph, 0));
-  if (graph) CUDA(c, cudaGraphDestroy(graph));
-  // Before its first run, which somebody waits for.
-  if (!made || !CUDA(c, cudaGraphUpload(g->exec, s->stream))) {
-    free(g);
-    return NULL;
-  }
-  g->next = c->graph;
-  return c->graph = g;
-}
-
-static void run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
-  SnCuda *c = alive(d);
-  if (c) CUDA(c, cudaGraphLaunch(g->exec, s->stream));
-}
-
-static void free_graph(SnDevice *d, SnGraph *g) {
-  SnCuda *c = alive(d);
-  if (!c || !g) return;
-  SnGraph **at = &c->graph;
-  while (*at != g) at = &(*at)->next;
-  *at = g->next;
-  CUDA(c, cudaGraphExecDestroy(g->exec));
-  free(g);
-}
-
 // ---- the device ----
 
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
@@ -241,12 +195,6 @@ static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
 static void close_device(SnDevice *d) {
   SnCuda *c = (SnCuda *)d;
   (void)cudaSetDevice(c->index);
-  while (c->graph) {
-    SnGraph *g = c->graph;
-    c->graph = g->next;
-    (void)cudaGraphExecDestroy(g->exec);
-    free(g);
-  }
   while (c->stream) {
     SnDeviceStream *s = c->stream;
     c->stream = s->next;
@@ -381,10 +329,6 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
                          .copy_out = copy_out,
                          .launch = launch,
                          .multiply = multiply,
-                         .record = record,
-                         .recorded = recorded,
-                         .run = run,
-                         .free_graph = free_graph,
                          .idle = idle,
                          .wait = wait,
                          .resident = resident,

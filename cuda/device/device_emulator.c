@@ -1,8 +1,8 @@
 // The host in place of a GPU, for tests. What a GPU would do, or not notice, it checks: copies within what was
-// allocated, pointers of kernels (emulator.h), calls that a recording forbids, memory and graphs that are freed while
-// work waits that needs them, host memory that is written to while a copy of it waits.
+// allocated, pointers of kernels (emulator_private.h), memory that is freed while work waits that needs it, host memory
+// that is written to while a copy of it waits.
 //
-// Work that is put into a stream waits there: `wait` does all of it, `idle` the oldest call or graph. So a host that
+// Work that is put into a stream waits there: `wait` does all of it, `idle` the oldest call. So a host that
 // reads results too early reads old ones, always. The blocks of every second launch run from the last to the first.
 #include "cuda/device/device.h"
 
@@ -17,16 +17,6 @@ enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048 };
 // The emulator of a call that may be done; NULL: it is lost.
 static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
 
-// Whether any stream records: nothing may be allocated, freed or waited for then.
-static bool recording(SnEmulator *e, const char *call) {
-  for (const SnDeviceStream *s = e->stream; s; s = s->next)
-    if (s->recording) {
-      sn_emulator_lose(e, "%s while a stream records", call);
-      return true;
-    }
-  return false;
-}
-
 // ---- memory ----
 
 static size_t memory_free(SnDevice *d) {
@@ -36,7 +26,7 @@ static size_t memory_free(SnDevice *d) {
 
 static void *alloc(SnDevice *d, size_t bytes) {
   SnEmulator *e = alive(d);
-  if (!e || recording(e, "alloc")) return NULL;
+  if (!e) return NULL;
   if (++e->allocs == e->fault.alloc) return NULL;
   if (bytes > d->memory || sn_region_size(bytes) > memory_free(d)) return NULL;
   return sn_regions_alloc(&e->regions, bytes, true);
@@ -44,14 +34,14 @@ static void *alloc(SnDevice *d, size_t bytes) {
 
 static void *alloc_host(SnDevice *d, size_t bytes) {
   SnEmulator *e = alive(d);
-  if (!e || recording(e, "alloc_host")) return NULL;
+  if (!e) return NULL;
   return sn_regions_alloc(&e->regions, bytes, false);
 }
 
 static void release_any(SnDevice *d, void *p, bool device) {
   SnEmulator *e = alive(d);
   const char *call = device ? "release" : "release_host";
-  if (!e || !p || recording(e, call)) return;
+  if (!e || !p) return;
   if (!sn_regions_release(&e->regions, p, device)) sn_emulator_lose(e, "%s of %p, which was not allocated so", call, p);
 }
 
@@ -60,9 +50,9 @@ static void release_host(SnDevice *d, void *p) { release_any(d, p, false); }
 
 // ---- streams ----
 
-// Puts a call into the stream, or its recording.
+// Puts a call into the stream.
 static void put(SnEmulator *e, SnDeviceStream *s, const SnCall *call) {
-  SnCalls *calls = s->recording ? &s->recording->calls : &s->calls;
+  SnCalls *calls = &s->calls;
   if (calls->first == calls->count) calls->first = calls->count = 0;
   if (calls->count == calls->capacity) {
     const int capacity = calls->capacity ? 2 * calls->capacity : 8;
@@ -88,7 +78,7 @@ static bool waits(const SnDeviceStream *s) { return s->calls.first < s->calls.co
 
 static SnDeviceStream *stream(SnDevice *d) {
   SnEmulator *e = alive(d);
-  if (!e || recording(e, "stream")) return NULL;
+  if (!e) return NULL;
   SnDeviceStream *s = calloc(1, sizeof *s);
   if (!s) {
     sn_emulator_lose(e, "out of memory");
@@ -100,7 +90,7 @@ static SnDeviceStream *stream(SnDevice *d) {
 
 static void free_stream(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
-  if (!e || !s || recording(e, "free_stream")) return;
+  if (!e || !s) return;
   if (waits(s)) {
     sn_emulator_lose(e, "free_stream: %d calls of it were not waited for", s->calls.count - s->calls.first);
     return;
@@ -120,7 +110,7 @@ static void copy_in(SnDevice *d, SnDeviceStream *s, void *device, const void *ho
   SnEmulator *e = alive(d);
   SnCall call = {.kind = SN_CALL_IN, .to = device, .from = host, .bytes = bytes};
   if (!e || !sn_copy_check(e, &call)) return;
-  if (!s->recording) call.content = sn_copy_content(&call);
+  call.content = sn_copy_content(&call);
   put(e, s, &call);
 }
 
@@ -129,9 +119,6 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   const SnCall call = {.kind = SN_CALL_OUT, .to = host, .from = device, .bytes = bytes};
   if (e && sn_copy_check(e, &call)) put(e, s, &call);
 }
-
-// Counts launches and runs for the fault.
-static bool next_launch_fails(SnEmulator *e) { return ++e->counted == e->fault.launch; }
 
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
@@ -151,7 +138,7 @@ static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaun
                 .kernel = kernel,
                 .shape = *shape,
                 .work = *work,
-                .fails = !s->recording && next_launch_fails(e)});
+                .fails = ++e->counted == e->fault.launch});
 }
 
 static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *products) {
@@ -161,74 +148,14 @@ static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *products)
 
 static bool idle(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
-  if (!e || recording(e, "idle")) return false;
+  if (!e) return false;
   work_off(e, s, 1);
   return !d->lost && !waits(s);
 }
 
 static void wait(SnDevice *d, SnDeviceStream *s) {
   SnEmulator *e = alive(d);
-  if (e && !recording(e, "wait")) work_off(e, s, s->calls.count);
-}
-
-// ---- graphs ----
-
-static void record(SnDevice *d, SnDeviceStream *s) {
-  SnEmulator *e = alive(d);
-  if (!e || recording(e, "record")) return;
-  SnGraph *g = calloc(1, sizeof *g);
-  if (!g) {
-    sn_emulator_lose(e, "out of memory");
-    return;
-  }
-  g->next = e->graph;
-  g->stream = s;
-  e->graph = s->recording = g;
-}
-
-static SnGraph *recorded(SnDevice *d, SnDeviceStream *s) {
-  SnEmulator *e = alive(d);
-  if (!e) return NULL;
-  SnGraph *g = s->recording;
-  if (!g) sn_emulator_lose(e, "recorded: the stream does not record");
-  s->recording = NULL;
-  return g;
-}
-
-static void run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
-  SnEmulator *e = alive(d);
-  if (!e) return;
-  if (g->stream != s)
-    sn_emulator_lose(e, "run: the graph was recorded in another stream");
-  else if (s->recording)
-    sn_emulator_lose(e, "run while the stream records");
-  else
-    put(e, s, &(SnCall){.kind = SN_CALL_RUN, .graph = g, .fails = next_launch_fails(e)});
-}
-
-static bool graph_waits(const SnEmulator *e, const SnGraph *g) {
-  for (const SnDeviceStream *s = e->stream; s; s = s->next)
-    for (int i = s->calls.first; i < s->calls.count; ++i)
-      if (s->calls.item[i].kind == SN_CALL_RUN && s->calls.item[i].graph == g) return true;
-  return false;
-}
-
-static void free_graph(SnDevice *d, SnGraph *g) {
-  SnEmulator *e = alive(d);
-  if (!e || !g || recording(e, "free_graph")) return;
-  if (graph_waits(e, g)) {
-    sn_emulator_lose(e, "free_graph: a run of it was not waited for");
-    return;
-  }
-  SnGraph **at = &e->graph;
-  while (*at && *at != g) at = &(*at)->next;
-  if (!*at) {
-    sn_emulator_lose(e, "free_graph of %p, which is none", (void *)g);
-    return;
-  }
-  *at = g->next;
-  free(g->calls.item);
-  free(g);
+  if (e) work_off(e, s, s->calls.count);
 }
 
 // ---- the device ----
@@ -247,12 +174,6 @@ static void close_device(SnDevice *d) {
     e->stream = s->next;
     free(s->calls.item);
     free(s);
-  }
-  while (e->graph) {
-    SnGraph *g = e->graph;
-    e->graph = g->next;
-    free(g->calls.item);
-    free(g);
   }
   sn_regions_free(&e->regions);
   free(e);
@@ -331,10 +252,6 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
                          .copy_out = copy_out,
                          .launch = launch,
                          .multiply = multiply,
-                         .record = record,
-                         .recorded = recorded,
-                         .run = run,
-                         .free_graph = free_graph,
                          .idle = idle,
                          .wait = wait,
                          .resident = resident,

@@ -48,7 +48,7 @@ uint64_t sn_copy_content(const SnCall *c) {
   const unsigned char *x = c->from;
   uint64_t sum = 14695981039346656037u;  // FNV-1a
   for (size_t i = 0; i < c->bytes; ++i) sum = (sum ^ x[i]) * 1099511628211u;
-  return sum | 1;
+  return sum;
 }
 
 typedef struct SnBlocks {
@@ -149,12 +149,12 @@ static void do_multiply(const SnProducts *p) {
 }
 
 void sn_call_do(SnEmulator *e, const SnCall *c) {
-  if (c->fails) sn_emulator_lose(e, "the fault asked for: launch or run number %.0f", e->fault.launch);
+  if (c->fails) sn_emulator_lose(e, "the fault asked for: launch number %.0f", e->fault.launch);
   if (e->device.lost) return;
   switch (c->kind) {
     case SN_CALL_IN:
       if (!sn_copy_check(e, c)) break;
-      if (c->content && c->content != sn_copy_content(c))
+      if (c->content != sn_copy_content(c))
         sn_emulator_lose(e, "copy_in: the %zu bytes at %p were written to while the copy waited", c->bytes, c->from);
       memcpy(c->to, c->from, c->bytes);
       break;
@@ -166,9 +166,6 @@ void sn_call_do(SnEmulator *e, const SnCall *c) {
       break;
     case SN_CALL_MULTIPLY:
       if (sn_products_check(e, &c->products)) do_multiply(&c->products);
-      break;
-    case SN_CALL_RUN:
-      for (int i = 0; i < c->graph->calls.count; ++i) sn_call_do(e, &c->graph->calls.item[i]);
       break;
   }
 }

@@ -48,8 +48,8 @@ enum { SN_MAX_WORKERS = 16, SN_MAX_LANES = 16 };
 
 typedef struct SnEmulator SnEmulator;
 
-// Names what a call does: a copy in, a copy out, a launch, products, a graph.
-typedef enum SnCallKind { SN_CALL_IN, SN_CALL_OUT, SN_CALL_LAUNCH, SN_CALL_MULTIPLY, SN_CALL_RUN } SnCallKind;
+// Names what a call does: a copy in, a copy out, a launch, products.
+typedef enum SnCallKind { SN_CALL_IN, SN_CALL_OUT, SN_CALL_LAUNCH, SN_CALL_MULTIPLY } SnCallKind;
 
 // Holds a call with its arguments, until its turn comes. The fields that count depend on `kind`.
 typedef struct SnCall {
@@ -62,8 +62,7 @@ typedef struct SnCall {
   SnLaunchShape shape;
   SnWork work;
   SnProducts products;
-  SnGraph *graph;
-  uint64_t content;  // sn_copy_content of a copy in, when it was put into its stream; 0: it is part of a graph
+  uint64_t content;  // sn_copy_content of a copy in, when it was put into its stream
 } SnCall;
 
 // Lists calls; those before `first` are done.
@@ -72,18 +71,10 @@ typedef struct SnCalls {
   int first, count, capacity;
 } SnCalls;
 
-// Holds a recorded graph: calls that a run does again.
-struct SnGraph {
-  SnGraph *next;
-  SnDeviceStream *stream;  // the one that recorded it
-  SnCalls calls;
-};
-
 // Holds a stream, with the calls that still wait in it.
 struct SnDeviceStream {
   SnDeviceStream *next;
   SnCalls calls;
-  SnGraph *recording;  // NULL: calls are done
 };
 
 // Holds the numbers of sn_device_open's `fault`; 0: as usual.
@@ -96,10 +87,9 @@ struct SnEmulator {
   SnDevice device;  // first
   SnRegions regions;
   SnDeviceStream *stream;
-  SnGraph *graph;
   SnFault fault;
   double allocs, launches;       // so far
-  double counted;                // launches and runs put into streams
+  double counted;                // launches put into streams
   void *shared[SN_MAX_WORKERS];  // a block's shared memory, of each thread that runs blocks
   int workers, lanes;
 };
@@ -108,7 +98,7 @@ struct SnEmulator {
 __attribute__((format(printf, 2, 3))) void sn_emulator_lose(SnEmulator *e, const char *format, ...);
 // Checks that both ends of a copy lie in memory that is there. If not the device is lost. Returns whether it is well.
 bool sn_copy_check(SnEmulator *e, const SnCall *c);
-// Returns a number that depends on all bytes of what is copied, never 0. If the host writes there while the copy
+// Returns a number that depends on all bytes of what is copied. If the host writes there while the copy
 // waits, a GPU may read half old and half new.
 uint64_t sn_copy_content(const SnCall *c);
 // Checks that all numbers of products lie in memory that is there, and their sizes, as sn_copy_check does for copies.

@@ -289,10 +289,7 @@ bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int s
     sn_device_buffer_free(host, &slots);
     return false;
   }
-  if (slots.p || scratch.p) {
-    host->device->wait(host->device, d->stream);
-    ++d->generation;
-  }
+  if (slots.p || scratch.p) host->device->wait(host->device, d->stream);
   if (slots.p) sn_device_buffer_free(host, &d->slots);
   if (slots.p) d->slots = slots;
   if (scratch.p) sn_device_buffer_free(host, &d->scratch);
@@ -324,10 +321,7 @@ int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity) {
   SnStaging *p = &d->marks;
   const size_t blocks = most_blocks(d), bytes = blocks * SN_NMARK * sizeof(unsigned long long);
   host->device->wait(host->device, d->stream);
-  if (!p->host) {
-    if (!sn_staging_create(host, p, bytes)) return 0;
-    ++d->generation;
-  }
+  if (!p->host && !sn_staging_create(host, p, bytes)) return 0;
   sn_staging_begin(p);
   unsigned long long *ticks = sn_staging_put(p, bytes, NULL);
   sn_staging_fetch(host, p, d->stream);

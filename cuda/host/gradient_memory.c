@@ -152,7 +152,6 @@ static bool grow_pool(SnDeviceModel *d, size_t bytes) {
   if (bytes <= s->pool.bytes) return true;
   SnDeviceBuffer buffer = sn_device_buffer_alloc(d->host, bytes);
   if (!buffer.p) return false;
-  if (s->graphs) sn_multistart_graphs_forget(d);
   sn_device_buffer_free(d->host, &s->pool);
   s->pool = buffer;
   ++s->generation;
@@ -164,7 +163,6 @@ static bool grow_staging(SnDeviceModel *d, size_t bytes) {
   SnStaging staging;
   if (bytes <= s->staging.capacity) return true;
   if (!sn_staging_create(d->host, &staging, bytes)) return false;
-  if (s->graphs) sn_multistart_graphs_forget(d);
   sn_staging_free(d->host, &s->staging);
   s->staging = staging;
   return true;
@@ -189,7 +187,7 @@ SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t stagi
   }
   const SnCode admitted = sn_host_admit(x, rest + more, gone + less, what, err);
   if (admitted != SN_OK) return admitted;
-  if (s->graphs) sn_multistart_graphs_change(d);
+  if (s->iterations) sn_multistart_iterations_change(d);
   bool ok = grow_pool(d, pool) || grow_pool(d, least);
   ok = ok && block_reserve(d, gradients, x->max_step) && grow_staging(d, staging);
   return ok ? SN_OK : sn_host_refuse(x, rest + least, what, err);
@@ -198,7 +196,7 @@ SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t stagi
 void sn_gradients_forget(SnDeviceModel *d) {
   SnModelGradients *s = d->gradients;
   if (!s) return;
-  if (s->graphs) sn_multistart_graphs_free(d);
+  if (s->iterations) sn_multistart_iterations_free(d);
   sn_staging_free(d->host, &s->staging);
   sn_device_buffer_free(d->host, &s->pool);
   free(s);

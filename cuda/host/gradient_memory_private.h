@@ -1,6 +1,6 @@
 // Inside of gradients and multistarts: memory of gradient items, and the launches that take them forward and back.
 // Shared by gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and
-// multistart_graphs.c.
+// multistart_iterations.c.
 #ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
 #define SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
 
@@ -42,9 +42,9 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
 typedef struct SnModelGradients {
   SnLayout world;  // layout of a state's world: no shared memory
   SnDeviceBuffer pool;
-  int generation;                     // counts how often the pool was moved
-  SnStaging staging;                  // staging buffer of multistarts
-  struct SnMultistartGraphs *graphs;  // multistart_graphs.c; NULL: no multistart yet
+  int generation;                             // counts how often the pool was moved
+  SnStaging staging;                          // staging buffer of multistarts
+  struct SnMultistartIterations *iterations;  // multistart_iterations.c; NULL: no multistart yet
 } SnModelGradients;
 
 // Makes the memory that all sessions of the model share large enough for launches of `gradients` items of session x.
@@ -115,32 +115,30 @@ typedef struct SnMultistarts {
   double cost_before, best_cost, gradient_norm;
   int best_start;
   double *ctrl, *best_term, *next;  // (max_step, nu), (nterm), (max_step, nu)
-  // place of the job in what multistart_graphs.c has packed
+  // place of the job in what multistart_iterations.c has packed
   int place;  // -1: it does not
   int first, packed_done;
   SnMultistart asked;
   const sn_real *nominal, *term, *ahead;  // results of the job, on the host; ahead, where the next plan begins: or NULL
 } SnMultistarts;
 
-// ---- multistart_graphs.c: those of a model that go on together ----
+// ---- multistart_iterations.c: those of a model that go on together ----
 
-typedef struct SnMultistartGraphs SnMultistartGraphs;
+typedef struct SnMultistartIterations SnMultistartIterations;
 
-// Makes the graphs of a model where there are none yet. Returns false when there is no memory.
-bool sn_multistart_graphs_create(SnDeviceModel *d);
-// Frees the graphs of a model, whose gradients->graphs is NULL then.
-void sn_multistart_graphs_free(SnDeviceModel *d);
+// Makes the iterations of a model where there are none yet. Returns false when there is no memory.
+bool sn_multistart_iterations_create(SnDeviceModel *d);
+// Waits for what runs and frees the iterations of a model, whose gradients->iterations is NULL then.
+void sn_multistart_iterations_free(SnDeviceModel *d);
 // Returns the most bytes of a staging buffer that a job of session x takes beside jobs of at most `longest` steps. Do
 // not call it while anything is packed.
-size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest);
+size_t sn_multistart_iterations_staging(SnBackendModel *x, SnMultistarts *r, int longest);
 // Tells that a job came: the next iteration takes it along. Does not wait.
-void sn_multistart_graphs_add(SnDeviceModel *d);
+void sn_multistart_iterations_add(SnDeviceModel *d);
 // Waits for what runs and takes its results; the next iteration packs anew. Call it before a job goes, or memory moves.
-void sn_multistart_graphs_change(SnDeviceModel *d);
-// Drops all graphs of a model. They hold addresses of memory that sessions share: call it when that has moved.
-void sn_multistart_graphs_forget(SnDeviceModel *d);
+void sn_multistart_iterations_change(SnDeviceModel *d);
 // Runs iterations of all jobs of the model. Returns true when that of x is done. Returns false when the clock says no,
 // at `until` [s] or the job's deadline, or the device is lost.
-bool sn_multistart_graphs_run(SnBackendModel *x, const SnClock *clock, double until);
+bool sn_multistart_iterations_run(SnBackendModel *x, const SnClock *clock, double until);
 
 #endif

@@ -105,7 +105,6 @@ struct SnDeviceModel {
   SnDeviceBuffer slots, scratch;
   int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // scratch that a kernel has: (blocks, numbers)
   int rollouts;                        // candidates that a launch of ROLLOUT has memory of blocks for
-  int generation;                      // counts how often it, or `marks`, was moved: graphs made before are stale
   SnStaging marks;                     // time of each stage (SnWork.marks); none until somebody asks
   struct SnModelGradients *gradients;  // memory that all its sessions' gradients share; NULL: none yet
 };
@@ -219,7 +218,7 @@ void sn_multistarts_abandon(SnBackendModel *x);
 void sn_rollouts_free(SnBackendModel *x);
 void sn_gradients_free(SnBackendModel *x);
 void sn_multistarts_free(SnBackendModel *x);
-// Frees what a model's gradients and multistarts share, graphs too, once its last session has gone.
+// Frees what a model's gradients and multistarts share, once its last session has gone.
 void sn_gradients_forget(SnDeviceModel *d);
 
 // ---- the device host: plugin.c ----

@@ -24,7 +24,7 @@ void sn_multistarts_free(SnBackendModel *x) {
   SnMultistarts *r = x->multistarts;
   if (!r) return;
   r->job = NULL;
-  sn_multistart_graphs_change(x->model);
+  sn_multistart_iterations_change(x->model);
   x->multistarts = NULL;
   multistarts_free(x->host, r);
 }
@@ -82,11 +82,11 @@ static Together together(SnBackendModel *x, SnMultistarts *r) {
   int longest = x->max_step;
   for (SnBackendModel *y = all; y; y = y->next)
     if (y->multistarts) longest = sn_maxi(longest, y->max_step);
-  t.staging = sn_multistart_graphs_staging(x, r, longest);
+  t.staging = sn_multistart_iterations_staging(x, r, longest);
   for (SnBackendModel *y = all; y; y = y->next) {
     if (y == x || !y->multistarts) continue;
     t.starts += y->multistarts->starts;
-    t.staging += sn_multistart_graphs_staging(y, y->multistarts, longest);
+    t.staging += sn_multistart_iterations_staging(y, y->multistarts, longest);
   }
   return t;
 }
@@ -108,7 +108,7 @@ static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *e
   const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
   const SnCode code = sn_model_gradients_reserve(x, t.starts, t.staging, buffer, old, what, err);
   if (code != SN_OK) return code;
-  if (!sn_multistart_graphs_create(d))
+  if (!sn_multistart_iterations_create(d))
     return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
   r->buffer = sn_device_buffer_alloc(host, buffer);
   if (!r->buffer.p) return sn_host_refuse(x, buffer, what, err);
@@ -121,7 +121,7 @@ SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err) {
   if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   r->starts = n;
   r->place = -1;
-  sn_multistart_graphs_change(x->model);
+  sn_multistart_iterations_change(x->model);
   const SnCode code = multistarts_create(x, r, err);
   if (code != SN_OK) {
     multistarts_free(x->host, r);
@@ -142,7 +142,7 @@ void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   if (!r || r->job == job || job->starts > r->starts || job->nstep > x->max_step) return;
   if (r->job) sn_multistarts_abandon(x);
-  sn_multistart_graphs_add(x->model);
+  sn_multistart_iterations_add(x->model);
   r->job = job;
   r->place = -1;
   r->done = r->warn = 0;
@@ -157,14 +157,14 @@ void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job) {
 
 bool sn_multistarts_run(SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
   sn_multistarts_submit(x, job);
-  return x->multistarts && x->multistarts->job == job && sn_multistart_graphs_run(x, clock, until);
+  return x->multistarts && x->multistarts->job == job && sn_multistart_iterations_run(x, clock, until);
 }
 
 void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   job->done = job->used = 0;
   if (!r || r->job != job) return;
-  sn_multistart_graphs_change(x->model);
+  sn_multistart_iterations_change(x->model);
   r->job = NULL;
   if (r->done == 0 || x->host->device->lost) return;
   job->done = r->done;
@@ -182,6 +182,6 @@ void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
 void sn_multistarts_abandon(SnBackendModel *x) {
   SnMultistarts *r = x->multistarts;
   if (!r || !r->job) return;
-  sn_multistart_graphs_change(x->model);
+  sn_multistart_iterations_change(x->model);
   r->job = NULL;
 }

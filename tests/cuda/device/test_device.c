@@ -90,7 +90,6 @@ static void expect_lost(Fixture *r, const char *text) {
   assert_null(r->d->alloc(r->d, 64));
   assert_null(r->d->alloc_host(r->d, 64));
   assert_null(r->d->stream(r->d));
-  assert_null(r->d->recorded(r->d, r->s));
   assert_false(r->d->idle(r->d, r->s));
   assert_int_equal(r->d->resident(r->d, SN_KERNEL_MAKE, 32, 0), 0);
   assert_int_equal(r->d->memory_free(r->d), 0);
@@ -184,30 +183,6 @@ static void what_waits_to_be_copied_stays(void **state) {
   r.host[3] = 8;
   r.d->wait(r.d, r.s);
   expect_lost(&r, "were written to while the copy waited");
-}
-
-static void a_graph_repeats_its_calls(void **state) {
-  (void)state;
-  Fixture r = open_fixture("");
-  r.d->record(r.d, r.s);
-  r.d->copy_in(r.d, r.s, r.memory, r.host, BYTES);
-  launch(&r, SN_KERNEL_MAKE, BLOCKS);
-  launch(&r, SN_KERNEL_MAKE, BLOCKS);
-  fetch(&r);
-  SnGraph *g = r.d->recorded(r.d, r.s);
-  assert_non_null(g);
-  r.d->wait(r.d, r.s);
-  assert_true(r.host[3] == 0);  // recorded, not done
-  r.work.scratch = NULL;        // arguments are those of the recording
-  for (int k = 1; k <= 3; ++k) {
-    r.d->run(r.d, r.s, g);
-    assert_true(r.host[3] == (sn_real)(2 * (k - 1)));
-    assert_true(r.d->idle(r.d, r.s));  // a graph is one piece of work
-    assert_true(r.host[3] == (sn_real)(2 * k));
-  }
-  r.d->free_graph(r.d, g);
-  assert_false(r.d->lost);
-  close_fixture(&r);
 }
 
 static void memory_is_counted(void **state) {
@@ -371,31 +346,9 @@ static void pointers_inside_samples(void **state) {
   }
 }
 
-static void wrong_graphs_lose_the_device(void **state) {
+static void a_stream_in_use_is_not_freed(void **state) {
   (void)state;
   Fixture r = open_fixture("");
-  r.d->record(r.d, r.s);
-  r.d->wait(r.d, r.s);
-  expect_lost(&r, "wait while a stream records");
-  r = open_fixture("");
-  r.d->record(r.d, r.s);
-  assert_null(r.d->alloc(r.d, 64));
-  expect_lost(&r, "alloc while a stream records");
-  r = open_fixture("");
-  assert_null(r.d->recorded(r.d, r.s));
-  expect_lost(&r, "does not record");
-  r = open_fixture("");
-  r.d->record(r.d, r.s);
-  SnGraph *g = r.d->recorded(r.d, r.s);
-  r.d->run(r.d, r.d->stream(r.d), g);
-  expect_lost(&r, "another stream");
-  r = open_fixture("");
-  r.d->record(r.d, r.s);
-  g = r.d->recorded(r.d, r.s);
-  r.d->run(r.d, r.s, g);
-  r.d->free_graph(r.d, g);
-  expect_lost(&r, "not waited for");
-  r = open_fixture("");
   launch(&r, SN_KERNEL_MAKE, 1);
   r.d->free_stream(r.d, r.s);
   expect_lost(&r, "not waited for");
@@ -413,17 +366,14 @@ static void faults_that_are_asked_for(void **state) {
 
   Fixture r = open_fixture("launch:3");
   launch(&r, SN_KERNEL_MAKE, 1);
-  r.d->record(r.d, r.s);
-  launch(&r, SN_KERNEL_MAKE, 1);  // recorded: the run counts
-  SnGraph *g = r.d->recorded(r.d, r.s);
-  r.d->run(r.d, r.s, g);
+  launch(&r, SN_KERNEL_MAKE, 1);
   r.d->wait(r.d, r.s);
-  r.d->run(r.d, r.s, g);
+  launch(&r, SN_KERNEL_MAKE, 1);
   fetch(&r);
   assert_false(r.d->lost);
   r.d->wait(r.d, r.s);
   assert_true(r.host[0] == 0);  // nothing after it was done
-  expect_lost(&r, "launch or run number");
+  expect_lost(&r, "launch number");
 
   static const char *const wrong[] = {"alloc",       "alloc:", "alloc:x", "other:1", "alloc:1;launch:2",
                                       "blocks:1000", "slow:-1"};
@@ -546,14 +496,13 @@ int main(void) {
       cmocka_unit_test(blocks_have_no_order),
       cmocka_unit_test(work_waits_in_its_stream),
       cmocka_unit_test(what_waits_to_be_copied_stays),
-      cmocka_unit_test(a_graph_repeats_its_calls),
       cmocka_unit_test(memory_is_counted),
       cmocka_unit_test(wrong_calls_lose_the_device),
       cmocka_unit_test(wrong_launches_lose_the_device),
       cmocka_unit_test(pointers_of_the_host_lose_the_device),
       cmocka_unit_test(pointers_inside_samples),
       cmocka_unit_test(pointers_inside_gradients),
-      cmocka_unit_test(wrong_graphs_lose_the_device),
+      cmocka_unit_test(a_stream_in_use_is_not_freed),
       cmocka_unit_test(faults_that_are_asked_for),
       cmocka_unit_test(launches_may_be_slow),
       cmocka_unit_test(batches_of_products),

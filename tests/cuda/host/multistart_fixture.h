@@ -9,30 +9,21 @@
 // Returns the device host behind a backend of a library, which begins with its table.
 static inline SnDeviceHost *device_host_of(SnBackend *b) { return (SnDeviceHost *)b; }
 
-// Counts the calls of a device on their way to it.
+// Counts what goes through a device: iterations, which begin with ITERATE, and copies in.
 static struct {
-  int records, frees, runs, copies_in;
-  void (*record)(SnDevice *, SnDeviceStream *);
-  void (*free_graph)(SnDevice *, SnGraph *);
-  void (*run)(SnDevice *, SnDeviceStream *, SnGraph *);
+  int iterations, copies_in;
+  void (*launch)(SnDevice *, SnDeviceStream *, SnKernel, const SnLaunchShape *, const SnWork *);
   void (*copy_in)(SnDevice *, SnDeviceStream *, void *, const void *, size_t);
-  SnDeviceStream *stream[16];  // one for each run
+  SnDeviceStream *stream[16];  // one for each iteration
 } count;
 
-static inline void count_record(SnDevice *d, SnDeviceStream *s) {
-  ++count.records;
-  count.record(d, s);
-}
-
-static inline void count_free_graph(SnDevice *d, SnGraph *g) {
-  ++count.frees;
-  count.free_graph(d, g);
-}
-
-static inline void count_run(SnDevice *d, SnDeviceStream *s, SnGraph *g) {
-  if (count.runs < 16) count.stream[count.runs] = s;
-  ++count.runs;
-  count.run(d, s, g);
+static inline void count_launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape,
+                                const SnWork *work) {
+  if (kernel == SN_KERNEL_ITERATE) {
+    if (count.iterations < 16) count.stream[count.iterations] = s;
+    ++count.iterations;
+  }
+  count.launch(d, s, kernel, shape, work);
 }
 
 static inline void count_copy_in(SnDevice *d, SnDeviceStream *s, void *to, const void *from, size_t bytes) {
@@ -43,21 +34,15 @@ static inline void count_copy_in(SnDevice *d, SnDeviceStream *s, void *to, const
 static inline void start_counting(SnBackend *b) {
   SnDevice *d = device_host_of(b)->device;
   memset(&count, 0, sizeof count);
-  count.record = d->record;
-  count.free_graph = d->free_graph;
-  count.run = d->run;
+  count.launch = d->launch;
   count.copy_in = d->copy_in;
-  d->record = count_record;
-  d->free_graph = count_free_graph;
-  d->run = count_run;
+  d->launch = count_launch;
   d->copy_in = count_copy_in;
 }
 
 static inline void stop_counting(SnBackend *b) {
   SnDevice *d = device_host_of(b)->device;
-  d->record = count.record;
-  d->free_graph = count.free_graph;
-  d->run = count.run;
+  d->launch = count.launch;
   d->copy_in = count.copy_in;
 }
 

@@ -1,6 +1,5 @@
 // Multistarts on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
-// precision, alone and with other sessions, whole and in slices, while settings, weights and targets change; graphs are
-// counted.
+// precision, alone and with other sessions, whole and in slices, while settings, weights and targets change.
 #include "tests/cuda/host/multistart_fixture.h"
 
 enum { MOST = 8 };
@@ -105,7 +104,7 @@ static void diverging(void **state) {
   scene_close(&x);
 }
 
-// The rule, a weight and a target change between two iterations: the CPU's plan bit for bit, and one graph for all.
+// The rule, a weight and a target change between two iterations: the CPU's plan bit for bit.
 static void tuned_live(void **state) {
   (void)state;
   Scene x;
@@ -132,8 +131,7 @@ static void tuned_live(void **state) {
     plan[k] = finish_plan(p[k]);
   }
   expect_equal(&plan[0], &plan[1]);
-  assert_int_equal(count.records, 1);
-  assert_int_equal(count.runs, 6);
+  assert_int_equal(count.iterations, 6);
   stop_counting(dev);
   sn_planner_free(p[0]);
   sn_planner_free(p[1]);
@@ -141,8 +139,8 @@ static void tuned_live(void **state) {
   scene_close(&x);
 }
 
-// Without a deadline nobody waits between two iterations of a plan: one copy in, a graph an iteration.
-static void copies_and_graphs(void **state) {
+// Without a deadline nobody waits between two iterations of a plan: one copy in.
+static void copies(void **state) {
   (void)state;
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
@@ -153,47 +151,8 @@ static void copies_and_graphs(void **state) {
   plan_at(p, 0);
   start_counting(dev);
   for (int k = 0; k < 5; ++k) plan_at(p, 0.01 * k);
-  assert_int_equal(count.records, 0);
-  assert_int_equal(count.runs, 5 * 9);
+  assert_int_equal(count.iterations, 5 * 9);
   assert_int_equal(count.copies_in, 5);
-  stop_counting(dev);
-  sn_planner_free(p);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// A graph for each number of items, and few of them are kept.
-static void few_graphs(void **state) {
-  (void)state;
-  enum { STARTS = 12, KEPT = 8 };
-  Scene x;
-  SnError err = {0};
-  SnPlan plan;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 12, 1);
-  s.adam_starts = STARTS;
-  SnPlanner *p = planner(&x, dev, &s, 3, NULL);
-  start_counting(dev);
-  for (int k = 0; k < 3 * STARTS; ++k) {
-    SnPlanRequest r = request_of(p, 0);
-    r.max_iterations = 1;
-    r.max_candidates = 1 + k % STARTS;
-    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
-    assert_int_equal(plan.candidates, r.max_candidates);
-    assert_true(count.records - count.frees <= KEPT);
-  }
-  assert_true(count.records >= STARTS && count.records <= 3 * STARTS);
-  assert_int_equal(count.frees, count.records - KEPT);
-  // Those that were used last are still there.
-  const int before = count.records;
-  for (int k = 0; k < KEPT; ++k) {
-    SnPlanRequest r = request_of(p, 0);
-    r.max_iterations = 1;
-    r.max_candidates = STARTS - k;
-    assert_int_equal(sn_planner_plan(p, &r, &plan, &err), SN_OK);
-  }
-  assert_int_equal(count.records, before);
   stop_counting(dev);
   sn_planner_free(p);
   sn_backend_free(dev);
@@ -259,7 +218,7 @@ static void check_batched(const Scene *x, int n) {
       expect_equal(&want[k], &got);
     }
     // As many as the longest plan has iterations, not as all of them together.
-    assert_int_equal(count.runs, n > 3 ? 6 : 2 + n);
+    assert_int_equal(count.iterations, n > 3 ? 6 : 2 + n);
     stop_counting(dev);
   }
   for (int k = 0; k < n; ++k) {
@@ -368,7 +327,7 @@ static void two_models(void **state) {
     const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
     expect_equal(&want, &got);
   }
-  assert_int_equal(count.runs, 8);
+  assert_int_equal(count.iterations, 8);
   int first = 0;
   for (int i = 0; i < 8; ++i) first += count.stream[i] == count.stream[0];
   assert_int_equal(first, 4);
@@ -443,8 +402,7 @@ int main(void) {
       cmocka_unit_test(same_plans_of_a_hand),
       cmocka_unit_test(diverging),
       cmocka_unit_test(tuned_live),
-      cmocka_unit_test(copies_and_graphs),
-      cmocka_unit_test(few_graphs),
+      cmocka_unit_test(copies),
       cmocka_unit_test(evaluated_between),
       cmocka_unit_test(batched),
       cmocka_unit_test(uneven),

@@ -1,63 +1,36 @@
 // Iterations of multistarts. The jobs of all sessions of a model that are under way, or were submitted, are packed into
 // one launch: the items of all their starts. What differs between them and may change, states, targets, weights, rule,
-// CFD, is data in one staging buffer, sent when jobs come or go. An iteration is one graph: the launches of
-// gradient_launches.c, then one copy of results. Between two iterations of a job the device needs nothing from the
-// host: it counts them itself (kernel SELECT), and a multistart that has done all of its own stands still while others
-// go on.
-//
-// Graphs are kept by the numbers and addresses that they were recorded with, a few of them. Tuning while a plan is made
-// changes data alone and records nothing.
+// CFD, is data in one staging buffer, sent when jobs come or go. An iteration is the launches of gradient_launches.c,
+// then one copy of results. Between two iterations of a job the device needs nothing from the host: it counts them
+// itself (kernel SELECT), and a multistart that has done all of its own stands still while others go on.
 //
 // Without a deadline all iterations of a job are put into the stream, then waited for. With one, each is waited for,
-// and the next begun when the time that the last one took says that it ends in time. Jobs of other models go on in
-// their own streams meanwhile, an iteration of theirs for each of ours.
+// and the next begun when the time that the last one took a state says that it ends in time. Jobs of other models go on
+// in their own streams meanwhile, an iteration of theirs for each of ours.
 #include <math.h>
 #include <stdlib.h>
 
 #include "cuda/host/gradient_memory_private.h"
 
-enum { GRAPHS = 8 };
-
-// A graph, what it was recorded for, and what it took.
-typedef struct Graph {
-  SnGraph *graph;  // NULL: none
-  SnGradientLaunches launches;
-  SnStaging staging;
-  int generation;  // of memory of blocks
-  long last;       // when it was used
-  double seconds;  // its latest run; 0: not known
-} Graph;
-
-struct SnMultistartGraphs {
+struct SnMultistartIterations {
   bool packed, stale;  // stale: a job came since
   bool sent;           // the staging buffer may still be on its way
   int flying;          // iterations that were begun and not taken yet
   SnGradientLaunches launches;
   const SnMultistartTurn *turn;  // results of what is packed, on the host
   const SnMultistart *multistart;
-  Graph graph[GRAPHS];
-  long used;
+  double state_seconds[4];  // time of a state in the latest iteration, by the methods that it had; 0: not known
 };
 
-bool sn_multistart_graphs_create(SnDeviceModel *d) {
-  if (!d->gradients->graphs) d->gradients->graphs = calloc(1, sizeof(SnMultistartGraphs));
-  return d->gradients->graphs != NULL;
+bool sn_multistart_iterations_create(SnDeviceModel *d) {
+  if (!d->gradients->iterations) d->gradients->iterations = calloc(1, sizeof(SnMultistartIterations));
+  return d->gradients->iterations != NULL;
 }
 
-void sn_multistart_graphs_forget(SnDeviceModel *d) {
-  SnDevice *device = d->host->device;
-  SnMultistartGraphs *it = d->gradients->graphs;
-  sn_multistart_graphs_change(d);
-  for (int i = 0; i < GRAPHS; ++i) {
-    if (it->graph[i].graph) device->free_graph(device, it->graph[i].graph);
-    it->graph[i] = (Graph){0};
-  }
-}
-
-void sn_multistart_graphs_free(SnDeviceModel *d) {
-  sn_multistart_graphs_forget(d);
-  free(d->gradients->graphs);
-  d->gradients->graphs = NULL;
+void sn_multistart_iterations_free(SnDeviceModel *d) {
+  sn_multistart_iterations_change(d);
+  free(d->gradients->iterations);
+  d->gradients->iterations = NULL;
 }
 
 // ---- packing ----
@@ -168,7 +141,7 @@ static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
 // Puts all jobs that go on into the staging buffer and sends it. False: there are none.
 static bool pack(SnDeviceModel *d) {
   SnDevice *device = d->host->device;
-  SnMultistartGraphs *it = d->gradients->graphs;
+  SnMultistartIterations *it = d->gradients->iterations;
   SnStaging *staging = &d->gradients->staging;
   SnMultistart *there = NULL;
   SnGradientLaunches p = launches_of(d);
@@ -197,7 +170,7 @@ static bool pack(SnDeviceModel *d) {
 }
 
 // Returns the staging size of a job that uses every optional input. Reads no data.
-size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
+size_t sn_multistart_iterations_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
   static sn_number other[1];
   static const unsigned char pair[1];
@@ -228,66 +201,18 @@ size_t sn_multistart_graphs_staging(SnBackendModel *x, SnMultistarts *r, int lon
   return staging.used;
 }
 
-// ---- graphs ----
-
-static bool same_launch(const Graph *g, const SnDeviceModel *d) {
-  const SnGradientLaunches *a = &g->launches, *b = &d->gradients->graphs->launches;
-  const SnStaging *p = &d->gradients->staging;
-  return g->graph && g->generation == d->generation && g->staging.host == p->host && g->staging.used == p->used &&
-         g->staging.results == p->results && a->ngradient == b->ngradient && a->nmultistart == b->nmultistart &&
-         a->states == b->states && a->sweep == b->sweep && a->products == b->products && a->gradient == b->gradient &&
-         a->multistart == b->multistart;
-}
-
-// What a new graph is expected to take: as long as the latest one over as many states, however many items there are.
-static double expected(const SnMultistartGraphs *it) {
-  const Graph *latest = NULL;
-  for (int i = 0; i < GRAPHS; ++i) {
-    const Graph *g = &it->graph[i];
-    const bool alike = g->graph && g->launches.states == it->launches.states &&
-                       g->launches.sweep == it->launches.sweep && g->launches.products == it->launches.products;
-    if (alike && (!latest || g->last > latest->last)) latest = g;
-  }
-  return latest ? latest->seconds : 0;
-}
-
-static void record(SnDeviceModel *d, Graph *g) {
-  SnDevice *device = d->host->device;
-  SnMultistartGraphs *it = d->gradients->graphs;
-  const double seconds = expected(it);
-  if (g->graph) device->free_graph(device, g->graph);
-  *g = (Graph){
-      .launches = it->launches, .staging = d->gradients->staging, .generation = d->generation, .seconds = seconds};
-  // A library of products loads what it needs at a first call, which a recording may forbid: once outside, on scratch.
-  if (it->launches.scan)
-    sn_jacobian_scan_launch(d, it->launches.ngradient, it->launches.product_chunk, &it->launches.memory);
-  device->record(device, d->stream);
-  for (int i = 0; i < sn_gradient_launches_count(&it->launches); ++i) sn_gradient_launches_put(d, &it->launches, i);
-  sn_staging_fetch(d->host, &d->gradients->staging, d->stream);
-  g->graph = device->recorded(device, d->stream);
-}
-
-// The graph of what is packed: one that there is, or in the place of the one that was not used for longest. NULL: the
-// device is lost.
-static Graph *graph_of(SnDeviceModel *d) {
-  SnMultistartGraphs *it = d->gradients->graphs;
-  Graph *g = &it->graph[0];
-  for (int i = 0; i < GRAPHS; ++i) {
-    if (same_launch(&it->graph[i], d)) {
-      g = &it->graph[i];
-      break;
-    }
-    if (it->graph[i].last < g->last) g = &it->graph[i];
-  }
-  if (!same_launch(g, d)) record(d, g);
-  g->last = ++it->used;
-  return g->graph ? g : NULL;
-}
-
 // ---- running ----
 
+// The time of a state in an iteration of what is packed: one number for each set of methods.
+static double *state_seconds(SnMultistartIterations *it) {
+  return &it->state_seconds[(it->launches.sweep ? 1 : 0) + (it->launches.products ? 2 : 0)];
+}
+
+// What an iteration of what is packed is expected to take, however many items it has; 0: not known.
+static double expected(SnMultistartIterations *it) { return *state_seconds(it) * it->launches.states; }
+
 // What came back of a job.
-static void take_job(const SnMultistartGraphs *it, const SnDeviceModel *d, SnMultistarts *r) {
+static void take_job(const SnMultistartIterations *it, const SnDeviceModel *d, SnMultistarts *r) {
   const SnMultistartTurn *turn = &it->turn[r->place];
   const SnMultistart *x = &it->multistart[r->place];
   const int done = r->job->iterations - turn->todo;
@@ -307,7 +232,7 @@ static void take_job(const SnMultistartGraphs *it, const SnDeviceModel *d, SnMul
 // Waits for what runs; its results are in the jobs then, but where the device was lost.
 static void settle(SnDeviceModel *d) {
   SnDevice *device = d->host->device;
-  SnMultistartGraphs *it = d->gradients->graphs;
+  SnMultistartIterations *it = d->gradients->iterations;
   const bool results = it->flying > 0;
   if (!results && !it->sent) return;
   device->wait(device, d->stream);
@@ -318,32 +243,29 @@ static void settle(SnDeviceModel *d) {
     if (x->multistarts && x->multistarts->job && x->multistarts->place >= 0) take_job(it, d, x->multistarts);
 }
 
-void sn_multistart_graphs_change(SnDeviceModel *d) {
-  if (!d->gradients || !d->gradients->graphs) return;
+void sn_multistart_iterations_change(SnDeviceModel *d) {
+  if (!d->gradients || !d->gradients->iterations) return;
   settle(d);
-  d->gradients->graphs->packed = d->gradients->graphs->stale = false;
+  d->gradients->iterations->packed = d->gradients->iterations->stale = false;
 }
 
-void sn_multistart_graphs_add(SnDeviceModel *d) { d->gradients->graphs->stale = true; }
+void sn_multistart_iterations_add(SnDeviceModel *d) { d->gradients->iterations->stale = true; }
 
 // Whether there is something to be done, packed and sent.
 static bool ready(SnDeviceModel *d) {
-  SnMultistartGraphs *it = d->gradients->graphs;
-  if (it->stale) sn_multistart_graphs_change(d);
+  SnMultistartIterations *it = d->gradients->iterations;
+  if (it->stale) sn_multistart_iterations_change(d);
   return it->packed || pack(d);
 }
 
 // Puts one iteration into the stream. False: there is none to be done, or the device is lost.
-static bool begin(SnDeviceModel *d, Graph **used) {
-  SnDevice *device = d->host->device;
-  SnMultistartGraphs *it = d->gradients->graphs;
+static bool begin(SnDeviceModel *d) {
+  SnMultistartIterations *it = d->gradients->iterations;
   if (!ready(d)) return false;
-  Graph *g = graph_of(d);
-  if (!g) return false;
-  device->run(device, d->stream, g->graph);
+  for (int i = 0; i < sn_gradient_launches_count(&it->launches); ++i) sn_gradient_launches_put(d, &it->launches, i);
+  sn_staging_fetch(d->host, &d->gradients->staging, d->stream);
   ++it->flying;
-  *used = g;
-  return !device->lost;
+  return !d->host->device->lost;
 }
 
 static bool any_goes_on(const SnDeviceModel *d) {
@@ -364,12 +286,11 @@ static bool in_time(const SnDeviceModel *d, double end) {
 static void begin_others(const SnDeviceModel *d, const SnClock *clock) {
   SnDevice *device = d->host->device;
   for (SnDeviceModel *o = d->host->models; o; o = o->next) {
-    if (o == d || !o->gradients || !o->gradients->graphs) continue;
-    if (o->gradients->graphs->flying > 0 && !device->idle(device, o->stream)) continue;
+    if (o == d || !o->gradients || !o->gradients->iterations) continue;
+    if (o->gradients->iterations->flying > 0 && !device->idle(device, o->stream)) continue;
     settle(o);
     if (!any_goes_on(o) || !ready(o)) continue;
-    Graph *g = graph_of(o);
-    if (g && in_time(o, clock->now(clock->context) + g->seconds)) begin(o, &g);
+    if (in_time(o, clock->now(clock->context) + expected(o->gradients->iterations))) begin(o);
   }
 }
 
@@ -377,10 +298,9 @@ static void begin_others(const SnDeviceModel *d, const SnClock *clock) {
 static bool run_all(SnBackendModel *x, const SnClock *clock) {
   SnDeviceModel *d = x->model;
   const SnMultistarts *r = x->multistarts;
-  Graph *g;
   for (int left = r->job->iterations - r->done; left > 0; --left) {
     begin_others(d, clock);
-    if (!begin(d, &g)) return false;
+    if (!begin(d)) return false;
   }
   settle(d);
   return !d->host->device->lost && !goes_on(x);
@@ -389,24 +309,23 @@ static bool run_all(SnBackendModel *x, const SnClock *clock) {
 // One iteration, if it is expected to end before `until`.
 static bool run_one(SnBackendModel *x, const SnClock *clock, double until) {
   SnDeviceModel *d = x->model;
+  SnMultistartIterations *it = d->gradients->iterations;
   if (!ready(d)) return false;
-  Graph *g = graph_of(d);
-  if (!g) return false;
   const double now = clock->now(clock->context);
-  if (!(now < until && now + g->seconds <= until)) {
+  if (!(now < until && now + expected(it) <= until)) {
     // Where not even the first of a plan fits, the expectation shrinks: one long outlier does not stop all plans after.
-    if (x->multistarts->job->init && x->multistarts->done == 0 && now < until) g->seconds *= 0.9;
+    if (x->multistarts->job->init && x->multistarts->done == 0 && now < until) *state_seconds(it) *= 0.9;
     return false;
   }
   begin_others(d, clock);
   const double from = clock->now(clock->context);
-  if (!begin(d, &g)) return false;
+  if (!begin(d)) return false;
   settle(d);
-  g->seconds = clock->now(clock->context) - from;
+  *state_seconds(it) = (clock->now(clock->context) - from) / it->launches.states;
   return !d->host->device->lost;
 }
 
-bool sn_multistart_graphs_run(SnBackendModel *x, const SnClock *clock, double until) {
+bool sn_multistart_iterations_run(SnBackendModel *x, const SnClock *clock, double until) {
   const SnMultistartJob *job = x->multistarts->job;
   const double never = (double)INFINITY;
   settle(x->model);
