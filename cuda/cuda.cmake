@@ -99,10 +99,10 @@ function(sinew_cuda_plugin name physics)
     COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/kernels_${name}.log
       ${CUDAToolkit_NVCC_EXECUTABLE} -dlink -o ${linked} ${SINEW_NVCC_CODE} -Xnvlink -v -Xcompiler -fPIC ${object}
     DEPENDS ${object} VERBATIM)
-  sinew_plugin(${name} ${physics} device/device_cuda.c ${object} ${linked})
+  sinew_plugin(${name} ${physics} device/cublas.c device/device_cuda.c ${object} ${linked})
   # stdc++: Random123's header brings the iostreams into any unit of C++.
-  target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static CUDA::cublas stdc++)
-  # Its own libraries are found where they were when it was built, also after installation.
-  set_target_properties(sinew_${name} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+  target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static stdc++ ${CMAKE_DL_LIBS})
+  # cuBLAS, which it opens when it needs it, is found where it was when the library was built, also after installation.
+  set_target_properties(sinew_${name} PROPERTIES BUILD_RPATH ${CUDAToolkit_LIBRARY_DIR} INSTALL_RPATH ${CUDAToolkit_LIBRARY_DIR})
   install(TARGETS sinew_${name} LIBRARY DESTINATION ${SINEW_PLUGIN_DIR} OPTIONAL)
 endfunction()

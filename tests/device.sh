@@ -80,8 +80,8 @@ agree() {
   [ -z "$failed" ] || { echo "not as the cpu:$failed" >&2; return 1; }
 }
 part_agree_text="every kind of element, rollouts, gradients and refinements against the cpu, in float and in double, few models"
-part_agree() { agree "$REAL_FEW" "$FLOAT" "$DOUBLE" "$FLOAT+scan" "$DOUBLE+scan"; }
-part_models_text="the checks of agree on all models of the list, without the scan"
+part_agree() { agree "$REAL_FEW" "$FLOAT" "$DOUBLE"; }
+part_models_text="the checks of agree on all models of the list"
 part_models() { agree "$REAL" "$FLOAT" "$DOUBLE"; }
 
 # Short runs that launch every kernel once or twice: of the arm, and one step of the hand.
@@ -161,8 +161,6 @@ part_gradient() {
   have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
   bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --profile --json --backend "$FLOAT" "${WHERE[@]}" |
     keep gradient
-  bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --method products --chain scan --json \
-    --backend "$FLOAT" "${WHERE[@]}" | keep gradient
   for threads in 1 $(nproc); do
     bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items 1,2 --threads "$threads" --json | keep gradient
   done

@@ -3,7 +3,6 @@
 SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError *err) {
   SnBackendOptions options = sn_default_backend_options();
   options.folder = args->folder;
-  options.chain = args->chain;
   options.device = args->device;
   options.block_threads = args->block_threads;
   options.block_shared = args->block_shared;

@@ -6,7 +6,7 @@
 #include "clients/base/args.h"
 
 enum { THREADS_MAX = 256 };
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_CHAIN, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
@@ -17,9 +17,6 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case KEY_FOLDER:
       a->folder = arg;
-      return 0;
-    case KEY_CHAIN:
-      a->chain = arg;
       return 0;
     case KEY_DEVICE:
       a->device = (int)strtol(arg, &end, 10);
@@ -44,10 +41,6 @@ static const struct argp_option options[] = {
     {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
-    {"chain", KEY_CHAIN, "kernel|scan", 0,
-     "how the backend multiplies Jacobians by the method products: in one block, or by a scan over time (default "
-     "kernel)",
-     0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0, "threads of a block of a device: 32 to 256 (default: by the body)", 0},
     {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
      "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},

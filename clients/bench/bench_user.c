@@ -7,7 +7,6 @@ SinewBackend *bench_user_backend(const BenchBackendArgs *args, SinewError *err) 
   options.threads = bench_backend_threads(args);
   options.device = args->device;
   options.folder = args->folder;
-  options.chain = args->chain;
   options.block_threads = args->block_threads;
   options.block_shared = args->block_shared;
   return sinew_backend_open(bench_backend_name(args), &options, err);

@@ -320,7 +320,6 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddNumberToObject(root, "steps", s->of.driven.steps);
   cJSON_AddNumberToObject(root, "rounds", s->of.driven.rounds);
   cJSON_AddStringToObject(root, "cfd", s->of.cfd ? "on" : "off");
-  cJSON_AddStringToObject(root, "chain", s->of.backend.chain ? s->of.backend.chain : "kernel");
   cJSON_AddStringToObject(root, "method", method_name(s->of.method, text));
   cJSON_AddNumberToObject(root, "rollout_ms", f->rollout);
   cJSON_AddNumberToObject(root, "gradient_ms", f->gradient);

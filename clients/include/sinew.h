@@ -743,7 +743,7 @@ typedef struct SinewBackendOptions {
   double memory;       // budget of device memory [bytes]; 0: what the device has
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
   // To measure what is best on a device.
-  const char *chain;  // how gradient=products multiplies Jacobians: "kernel", one block a gradient, or "scan"
+  const char *chain;  // not read: gradient=products multiplies Jacobians in one way
   int block_threads;  // threads of a block: 32, 64, ..., 256; 0: as the library thinks
   int block_shared;   // most shared memory of a block for bodies [bytes]; 0: as the library thinks
 } SinewBackendOptions;

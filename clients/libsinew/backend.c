@@ -106,7 +106,6 @@ static SnCode open_backend(SinewBackend *b, const char *name, const SinewBackend
   options.folder = folder_of(name, o->folder);
   options.device = o->device;
   options.memory = o->memory;
-  options.chain = o->chain;
   options.block_threads = o->block_threads;
   options.block_shared = o->block_shared;
   b->backend = sn_backend_open(name, b->pool, &options, why);

@@ -22,18 +22,13 @@ typedef struct SnLaunchShape {
   size_t shared;  // bytes of shared memory of a block
 } SnLaunchShape;
 
-// Describes `count` products of matrices, all row-major in the device's memory, for i = 0 ... count - 1:
-//
-//   c_i = a_i b_i          add 0
-//   c_i = a_i b_i + c_i    add 1
-//
-// Each a_i is (m, k) at a + i stride_a, b_i (k, n) at b + i stride_b, c_i (m, n) at c + i stride_c; strides count
-// numbers. With transpose_a 1 a_i lies transposed in memory, (k, m).
+// Describes y_i += A_i' x_i for i = 0 ... count - 1. A_i is (n, n), row-major, at a + i stride_a; x_i and y_i are (n)
+// at x + i stride and y + i stride, in the device's memory. Strides count numbers.
 typedef struct SnProducts {
-  int m, n, k, count, transpose_a, add;
-  const sn_real *a, *b;
-  sn_real *c;
-  size_t stride_a, stride_b, stride_c;
+  int n, count;
+  const sn_real *a, *x;
+  sn_real *y;
+  size_t stride_a, stride;
 } SnProducts;
 
 typedef struct SnDevice SnDevice;

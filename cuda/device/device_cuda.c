@@ -1,32 +1,30 @@
-// An NVIDIA GPU, through the CUDA runtime and cuBLAS.
+// An NVIDIA GPU, through the CUDA runtime.
 //
 // Every call is checked where it is made: the first that fails makes the device lost, with file, line, call and CUDA's
 // own words. Errors of kernels show at the next call that looks: idle, wait, or any other.
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
 #include "cuda/kernels/kernels.h"
+#include "cuda/device/cublas_private.h"
 #include "cuda/device/device.h"
 
 enum {
-  OLDEST = 75,          // compute capability
-  WORKSPACE = 4 << 20,  // of cuBLAS, for each stream
-  WARM_UP_THREADS = 32
+  OLDEST = 75  // compute capability
 };
 
 struct SnDeviceStream {
   SnDeviceStream *next;
   cudaStream_t stream;
-  void *workspace;
+  void *workspace;  // of products; NULL: none yet
 };
 
 typedef struct SnCuda {
   SnDevice device;  // first
   int index;
-  cublasHandle_t blas;
+  SnCublas *blas;  // NULL: no product has been asked for
   SnDeviceStream *stream;
   struct cudaFuncAttributes kernel[SN_NKERNEL];
 } SnCuda;
@@ -44,15 +42,8 @@ static bool checked(SnCuda *c, cudaError_t e, const char *call, int line) {
   return e == cudaSuccess;
 }
 
-static bool checked_blas(SnCuda *c, cublasStatus_t e, const char *call, int line) {
-  if (e != CUBLAS_STATUS_SUCCESS) lose(c, call, line, cublasGetStatusString(e));
-  return e == CUBLAS_STATUS_SUCCESS;
-}
-
 // True when the call succeeded; else the device is lost.
 #define CUDA(c, call) checked((c), (call), #call, __LINE__)
-#define BLAS(c, call) checked_blas((c), (call), TEXT(call), __LINE__)
-#define TEXT(call) #call
 
 // The device of a call that may be made, current in this thread; NULL: it is lost.
 static SnCuda *alive(SnDevice *d) {
@@ -109,9 +100,7 @@ static SnDeviceStream *stream(SnDevice *d) {
   SnCuda *c = alive(d);
   SnDeviceStream *s = c ? calloc(1, sizeof *s) : NULL;
   if (!s) return NULL;
-  if (!TOOK(c, cudaMalloc(&s->workspace, WORKSPACE)) ||
-      !CUDA(c, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) {
-    if (s->workspace) CUDA(c, cudaFree(s->workspace));
+  if (!CUDA(c, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking))) {
     free(s);
     return NULL;
   }
@@ -126,7 +115,7 @@ static void free_stream(SnDevice *d, SnDeviceStream *s) {
   while (*at != s) at = &(*at)->next;
   *at = s->next;
   CUDA(c, cudaStreamDestroy(s->stream));
-  CUDA(c, cudaFree(s->workspace));
+  if (s->workspace) CUDA(c, cudaFree(s->workspace));
   free(s);
 }
 
@@ -149,22 +138,13 @@ static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaun
                            (dim3){(unsigned)shape->threads, 1, 1}, arguments, shape->shared, s->stream));
 }
 
-#ifdef SN_SINGLE
-#define GEMM cublasSgemmStridedBatched
-#else
-#define GEMM cublasDgemmStridedBatched
-#endif
-
-// Row-major matrices are the transposes of column-major ones: c' = b' a'.
 static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *p) {
   SnCuda *c = alive(d);
-  if (!c) return;
-  const sn_real one = 1, kept = p->add ? 1 : 0;
-  // A stream's own workspace: products of other streams run at the same time. cublasSetStream takes it away again.
-  if (BLAS(c, cublasSetStream(c->blas, s->stream)) && BLAS(c, cublasSetWorkspace(c->blas, s->workspace, WORKSPACE)))
-    BLAS(c, GEMM(c->blas, CUBLAS_OP_N, p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N, p->n, p->m, p->k, &one, p->b, p->n,
-                 (long long)p->stride_b, p->a, p->transpose_a ? p->m : p->k, (long long)p->stride_a, &kept, p->c, p->n,
-                 (long long)p->stride_c, p->count));
+  char text[200] = "";
+  if (!c || (!s->workspace && !CUDA(c, cudaMalloc(&s->workspace, SN_CUBLAS_WORKSPACE)))) return;
+  if (!c->blas) c->blas = sn_cublas_open(text, sizeof text);
+  if (!c->blas || !sn_cublas_multiply(c->blas, s->stream, s->workspace, p, text, sizeof text))
+    lose(c, "multiply", __LINE__, text);
 }
 
 static bool idle(SnDevice *d, SnDeviceStream *s) {
@@ -200,10 +180,10 @@ static void close_device(SnDevice *d) {
     c->stream = s->next;
     (void)cudaStreamSynchronize(s->stream);
     (void)cudaStreamDestroy(s->stream);
-    (void)cudaFree(s->workspace);
+    if (s->workspace) (void)cudaFree(s->workspace);
     free(s);
   }
-  if (c->blas) (void)cublasDestroy(c->blas);
+  sn_cublas_close(c->blas);
   free(c);
 }
 
@@ -298,10 +278,6 @@ static SnCode prepare(SnCuda *c, SnError *err) {
   SnDevice *d = &c->device;
   if (!alive(d)) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d: %s", c->index, d->reason);
   if (describe(c, err) != SN_OK || load_kernels(c, err) != SN_OK) return SN_ERR_NOT_FOUND;
-  // No TF32, and no sums whose order nobody knows.
-  if (!BLAS(c, cublasCreate(&c->blas)) || !BLAS(c, cublasSetMathMode(c->blas, CUBLAS_PEDANTIC_MATH)) ||
-      !BLAS(c, cublasSetAtomicsMode(c->blas, CUBLAS_ATOMICS_NOT_ALLOWED)))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason);
   return SN_OK;
 }
 

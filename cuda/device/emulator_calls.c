@@ -114,37 +114,28 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
 }
 
 bool sn_products_check(SnEmulator *e, const SnProducts *p) {
-  if (p->m < 1 || p->n < 1 || p->k < 1 || p->count < 1) {
-    sn_emulator_lose(e, "multiply: (%d, %d) (%d, %d), %d times", p->m, p->k, p->k, p->n, p->count);
+  if (p->n < 1 || p->count < 1) {
+    sn_emulator_lose(e, "multiply: (%d, %d), %d times", p->n, p->n, p->count);
     return false;
   }
-  const size_t last = (size_t)p->count - 1, m = (size_t)p->m, n = (size_t)p->n, k = (size_t)p->k;
-  if (!sn_regions_hold(&e->regions, p->a, (last * p->stride_a + m * k) * sizeof *p->a, true))
+  const size_t last = (size_t)p->count - 1, n = (size_t)p->n;
+  if (!sn_regions_hold(&e->regions, p->a, (last * p->stride_a + n * n) * sizeof *p->a, true))
     sn_emulator_lose(e, "multiply: a is not in one piece of the device's memory");
-  else if (!sn_regions_hold(&e->regions, p->b, (last * p->stride_b + k * n) * sizeof *p->b, true))
-    sn_emulator_lose(e, "multiply: b is not in one piece of the device's memory");
-  else if (!sn_regions_hold(&e->regions, p->c, (last * p->stride_c + m * n) * sizeof *p->c, true))
-    sn_emulator_lose(e, "multiply: c is not in one piece of the device's memory");
-  else if (p->count > 1 && p->stride_c < m * n)
-    sn_emulator_lose(e, "multiply: products of %zu numbers %zu apart", m * n, p->stride_c);
+  else if (!sn_regions_hold(&e->regions, p->x, (last * p->stride + n) * sizeof *p->x, true))
+    sn_emulator_lose(e, "multiply: x is not in one piece of the device's memory");
+  else if (!sn_regions_hold(&e->regions, p->y, (last * p->stride + n) * sizeof *p->y, true))
+    sn_emulator_lose(e, "multiply: y is not in one piece of the device's memory");
   return !e->device.lost;
 }
 
+// The sums of sn_rollout_vjp_product, in its order.
 static void do_multiply(const SnProducts *p) {
+  const size_t n = (size_t)p->n;
   for (int i = 0; i < p->count; ++i) {
-    const sn_real *a = p->a + (size_t)i * p->stride_a, *b = p->b + (size_t)i * p->stride_b;
-    sn_real *c = p->c + (size_t)i * p->stride_c;
-    for (int row = 0; row < p->m; ++row)
-      for (int col = 0; col < p->n; ++col) {
-        sn_real sum = 0;
-        for (int k = 0; k < p->k; ++k) {
-          const size_t at =
-              p->transpose_a ? (size_t)k * (size_t)p->m + (size_t)row : (size_t)row * (size_t)p->k + (size_t)k;
-          sum += a[at] * b[(size_t)k * (size_t)p->n + (size_t)col];
-        }
-        sn_real *out = &c[(size_t)row * (size_t)p->n + (size_t)col];
-        *out = p->add ? *out + sum : sum;
-      }
+    const sn_real *a = p->a + (size_t)i * p->stride_a, *x = p->x + (size_t)i * p->stride;
+    sn_real *y = p->y + (size_t)i * p->stride;
+    for (size_t j = 0; j < n; ++j)
+      for (size_t k = 0; k < n; ++k) y[j] += a[k * n + j] * x[k];
   }
 }
 

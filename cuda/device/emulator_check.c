@@ -138,8 +138,9 @@ static bool check_gradient(const Check *c, const SnWork *w, int index) {
   return check_states(c, index, w, x);
 }
 
-// Blocks of different items run at the same time: what they write lies apart.
-static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
+// Blocks of different items run at the same time: what they write lies apart. States of the way back are written by
+// kernels of it alone, which items go through in groups.
+static bool check_apart(const Check *c, const SnWork *w, bool back, int i, int j) {
   const SnGradientItem *x = &w->gradient[i], *y = &w->gradient[j];
   const char *what = NULL;
   if (!x->active || !y->active) return true;
@@ -147,8 +148,8 @@ static bool check_apart(const Check *c, const SnWork *w, int i, int j) {
   if (x->rollout.sum == y->rollout.sum && w->cost.nterm > 0) what = "terms";
   if (x->vjp.state_bar == y->vjp.state_bar || x->vjp.scratch == y->vjp.scratch) what = "derivatives";
   if (x->vjp.ctrl_bar == y->vjp.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
-  if (x->state && x->state == y->state) what = "states of the way back";
-  if (x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
+  if (back && x->state && x->state == y->state) what = "states of the way back";
+  if (back && x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
   if (what) snprintf(c->text, c->size, "gradients %d and %d have the same memory for their %s", i, j, what);
   return !what;
 }
@@ -179,6 +180,7 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   const int index = 0;
   const size_t states = (size_t)sn_maxi(x->ngradient, 0) * (size_t)sn_maxi(x->to - x->from, 0);
   const bool made = kernel == SN_KERNEL_MAKE || kernel == SN_KERNEL_SWEEP;
+  const bool back = kernel == SN_KERNEL_SWEEP || kernel == SN_KERNEL_JACOBIAN || kernel == SN_KERNEL_COLLECT;
   if (!check_model(c, &x->model) || !check_cost(c, &x->cost)) return false;
   if (!ARRAY(gradient, x->ngradient) || !ARRAY(multistart, x->nmultistart)) return false;
   if (!ARRAY(scratch, (size_t)blocks * (size_t)x->scratch_size) || !ARRAY(marks, (size_t)blocks * SN_NMARK))
@@ -190,7 +192,7 @@ bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int 
   for (int i = 0; x->gradient && i < x->ngradient; ++i) {
     if (!check_gradient(c, x, i)) return false;
     for (int j = 0; j < i; ++j)
-      if (!check_apart(c, x, i, j)) return false;
+      if (!check_apart(c, x, back, i, j)) return false;
   }
   for (int i = 0; x->multistart && i < x->nmultistart; ++i)
     if (!check_multistart(c, x, i)) return false;

@@ -4,15 +4,20 @@
 //   FORWARD                 the rollout, all states of it kept; a block an item
 //   MAKE, SWEEP             chunks of states from the last to the first: the worlds of a chunk, a block a state and a
 //                           item, then back through them, a block an item
-//   JACOBIAN, CHAIN         the same by Jacobians of the steps, for items whose method is that of products;
-//   JACOBIAN, scan, COLLECT or all of them at once, chained by a scan over time (jacobian_scan.c)
+//   JACOBIAN, products, COLLECT   for items whose method is that of products, some items after others: the Jacobians of
+//                           all their states, a block a state; products that chain them, one for each time over all
+//                           items; what each state makes of its controls, a block a state
 //   EVALUATE                the end of each gradient; a block an item
 //   SELECT                  where there are multistarts: the best of each one's starts
 //
 // Rollouts alone end after FORWARD.
 //
-// A chunk is as many states as the pool has room for. It never touches a result: the world of a state depends on the
-// rollout alone, and the way back takes state after state whatever the chunks are.
+// A chunk is as many states, or as many items, as the pool has room for. It never touches a result: the world of a
+// state depends on the rollout alone, and the way back takes state after state whatever the chunks are.
+//
+// The products are p_t = c_t + A_t' p_{t+1}, a vector times a matrix for each item, which all items do together: as few
+// operations as there can be. (By a tree over time there would be fewer calls one after another, and n / 2 times the
+// operations: 75 times for a hand.)
 #include "cuda/host/gradient_memory_private.h"
 
 // Chunks of at most `most` of the states, all of about the same length.
@@ -26,30 +31,15 @@ static int chunks(int states, int length) { return (states + length - 1) / lengt
 
 void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p) {
   const SnModelGradients *s = d->gradients;
-  const size_t n = (size_t)p->ngradient, rows = (size_t)sn_jacobian_scan_rows(p->states);
+  const size_t n = (size_t)p->ngradient, states = (size_t)p->states;
   p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.global));
-  p->scan = d->host->scan && sn_product_cut(d, n * rows, true, NULL, &p->memory) <= s->pool.bytes;
-  p->product_chunk =
-      p->scan ? (int)rows : chunk_length(p->states, s->pool.bytes / sn_product_cut(d, n, false, NULL, &p->memory));
-  sn_product_cut(d, n * (size_t)p->product_chunk, p->scan, s->pool.p, &p->memory);
-}
-
-int sn_gradient_launches_rows(const SnGradientLaunches *p, int method) {
-  if (method != SN_GRADIENT_PRODUCTS) return 1;
-  return p->scan ? p->product_chunk : p->states;
-}
-
-// Where the Jacobians of state t of item r lie: chunks are counted from the last state.
-static size_t product_place(const SnGradientLaunches *p, int r, int t) {
-  if (p->scan) return sn_jacobian_scan_place(p->ngradient, r, t);
-  const int later = (p->states - 1 - t) / p->product_chunk;  // chunks behind that of t
-  const int from = p->states - (later + 1) * p->product_chunk;
-  return (size_t)r * (size_t)p->product_chunk + (size_t)(t - (from > 0 ? from : 0));
+  p->product_items = chunk_length(p->ngradient, s->pool.bytes / sn_product_cut(d, states, NULL, &p->memory));
+  sn_product_cut(d, (size_t)p->product_items * states, s->pool.p, &p->memory);
 }
 
 SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnGradientLaunches *p, int r,
                                                const SnGradientMemory *memory, int method, SnStaging *staging) {
-  const int rows = sn_gradient_launches_rows(p, method);
+  const int rows = method == SN_GRADIENT_PRODUCTS ? p->states : 1;
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
   SnRolloutVjpState *there = NULL;
   SnRolloutVjpState *state = sn_staging_put(staging, (size_t)rows * sizeof *state, (void *)&there);
@@ -58,7 +48,7 @@ SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnG
       state[t] = (SnRolloutVjpState){.target_bar = memory->target_bar};
       continue;
     }
-    const size_t k = product_place(p, r, t);
+    const size_t k = (size_t)(r % p->product_items) * (size_t)p->states + (size_t)t;
     state[t] = (SnRolloutVjpState){.A = p->memory.A + k * n * n,
                                    .B = p->memory.B + k * n * nu,
                                    .state_bar = p->memory.state_bar + k * n,
@@ -89,7 +79,7 @@ int sn_gradient_launches_count(const SnGradientLaunches *p) {
   int count = 2;
   if (p->forward) return 1;
   if (p->sweep) count += chunks(p->states, p->sweep_chunk);
-  if (p->products) count += p->scan ? 1 : chunks(p->states, p->product_chunk);
+  if (p->products) count += chunks(p->ngradient, p->product_items);
   return count;
 }
 
@@ -99,17 +89,31 @@ static void launch_sweep(SnDeviceModel *d, const SnGradientLaunches *p, int chun
   launch(d, p, SN_KERNEL_SWEEP, p->ngradient, from, to);
 }
 
-static void launch_products(SnDeviceModel *d, const SnGradientLaunches *p, int chunk) {
-  const int to = p->states - chunk * p->product_chunk, from = to > p->product_chunk ? to - p->product_chunk : 0;
-  launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * (to - from), from, to);
-  launch(d, p, SN_KERNEL_CHAIN, p->ngradient, from, to);
+// Chains the Jacobians of the first `count` items in the pool.
+static void multiply(SnDeviceModel *d, const SnGradientLaunches *p, int count) {
+  SnDevice *device = d->host->device;
+  const size_t n = (size_t)sn_tangent_size(&d->m);
+  for (int t = p->states - 2; n > 0 && t >= 0; --t) {
+    sn_real *y = p->memory.state_bar + (size_t)t * n;
+    const SnProducts products = {.n = (int)n,
+                                 .count = count,
+                                 .a = p->memory.A + (size_t)t * n * n,
+                                 .x = y + n,
+                                 .y = y,
+                                 .stride_a = (size_t)p->states * n * n,
+                                 .stride = (size_t)p->states * n};
+    device->multiply(device, d->stream, &products);
+  }
 }
 
-static void launch_scan(SnDeviceModel *d, const SnGradientLaunches *p) {
-  const int rows = p->product_chunk;
-  launch(d, p, SN_KERNEL_JACOBIAN, p->ngradient * rows, 0, rows);
-  sn_jacobian_scan_launch(d, p->ngradient, rows, &p->memory);
-  launch(d, p, SN_KERNEL_COLLECT, p->ngradient, 0, p->states);
+static void launch_products(SnDeviceModel *d, const SnGradientLaunches *p, int chunk) {
+  const int first = chunk * p->product_items;
+  SnGradientLaunches some = *p;
+  some.gradient = p->gradient + first;
+  some.ngradient = sn_mini(p->product_items, p->ngradient - first);
+  launch(d, &some, SN_KERNEL_JACOBIAN, some.ngradient * p->states, 0, p->states);
+  multiply(d, p, some.ngradient);
+  launch(d, &some, SN_KERNEL_COLLECT, some.ngradient * p->states, 0, p->states);
 }
 
 void sn_gradient_launches_put(SnDeviceModel *d, const SnGradientLaunches *p, int group) {
@@ -120,10 +124,7 @@ void sn_gradient_launches_put(SnDeviceModel *d, const SnGradientLaunches *p, int
   } else if (group <= sweeps) {
     launch_sweep(d, p, group - 1);
   } else if (group < sn_gradient_launches_count(p) - 1) {
-    if (p->scan)
-      launch_scan(d, p);
-    else
-      launch_products(d, p, group - 1 - sweeps);
+    launch_products(d, p, group - 1 - sweeps);
   } else {
     launch(d, p, SN_KERNEL_EVALUATE, p->ngradient, 0, p->states);
     if (p->nmultistart > 0) launch(d, p, SN_KERNEL_SELECT, p->nmultistart, 0, 0);

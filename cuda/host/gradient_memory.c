@@ -46,7 +46,7 @@ void sn_gradient_item_use(SnGradientItem *x, const SnGradientMemory *memory) {
   x->cfd_steps = memory->cfd_steps;
 }
 
-size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory) {
+size_t sn_product_cut(const SnDeviceModel *d, size_t states, char *p, SnProductMemory *memory) {
   const size_t n = (size_t)sn_tangent_size(&d->m), nu = (size_t)d->m.nu;
   size_t used = 0;
   *memory = (SnProductMemory){0};
@@ -56,10 +56,6 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
   memory->ctrl_bar = reals(p, &used, states * nu);
   memory->before_bar = reals(p, &used, states * nu);
   memory->target_bar = reals(p, &used, states * (size_t)d->cost.ntarget);
-  if (!scan) return used;
-  memory->delta = reals(p, &used, states * n);
-  memory->power[0] = reals(p, &used, (states + 1) / 2 * n * n);
-  memory->power[1] = reals(p, &used, (states + 3) / 4 * n * n);
   return used;
 }
 
@@ -68,30 +64,26 @@ size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p,
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-// Bytes of worlds, or of Jacobians, of that many states.
-static size_t pool_bytes(const SnDeviceModel *d, size_t states) {
+// Bytes of worlds of so many states, or of Jacobians of so many others.
+static size_t pool_bytes(const SnDeviceModel *d, size_t worlds, size_t jacobians) {
   SnProductMemory memory;
-  return larger(states * d->gradients->world.global, sn_product_cut(d, states, false, NULL, &memory));
+  return larger(worlds * d->gradients->world.global, sn_product_cut(d, jacobians, NULL, &memory));
 }
 
-// Less than this a launch cannot do with: a state of each item.
-static size_t pool_least(const SnDeviceModel *d, int gradients) { return pool_bytes(d, (size_t)gradients); }
+// Less than this a launch cannot do with: the world of a state of each item, or Jacobians of all states of one.
+static size_t pool_least(const SnDeviceModel *d, int gradients, int max_step) {
+  return pool_bytes(d, (size_t)gradients, (size_t)max_step + 1);
+}
 
-// More than this would not make it faster: some states for each block that runs at once, or all that there are; and for
-// a scan the Jacobians of all.
+// More than this would not make it faster: some states for each block that runs at once, or all that there are.
 static size_t pool_most(const SnDeviceModel *d, int gradients, int max_step) {
   const SnDevice *device = d->host->device;
   const SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_MAKE, gradients);
   const int resident = device->resident(d->host->device, SN_KERNEL_MAKE, shape.threads, shape.shared);
   const size_t all = (size_t)gradients * ((size_t)max_step + 1);
   const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)(resident > 0 ? resident : 1);
-  size_t bytes = pool_bytes(d, smaller(all, larger(busy, (size_t)gradients)));
-  if (d->host->scan) {
-    SnProductMemory memory;
-    const size_t rows = (size_t)gradients * (size_t)sn_jacobian_scan_rows(max_step + 1);
-    bytes = larger(bytes, sn_product_cut(d, rows, true, NULL, &memory));
-  }
-  return bytes;
+  const size_t some = smaller(all, larger(busy, (size_t)gradients));
+  return pool_bytes(d, some, larger(some, (size_t)max_step + 1));
 }
 
 static SnCode shared_create(SnBackendModel *x, SnError *err) {
@@ -116,7 +108,7 @@ typedef struct BlockNeed {
 enum { BLOCK_NEEDS = 5 };
 
 static void block_needs(int gradients, int max_step, BlockNeed need[BLOCK_NEEDS]) {
-  const int states = gradients * sn_jacobian_scan_rows(max_step + 1);
+  const int states = gradients * (max_step + 1);
   const BlockNeed all[BLOCK_NEEDS] = {{SN_KERNEL_ITERATE, gradients, sn_multistart_knots(max_step)},
                                       {SN_KERNEL_FORWARD, gradients, 0},
                                       {SN_KERNEL_MAKE, states, 0},
@@ -177,7 +169,7 @@ SnCode sn_model_gradients_reserve(SnBackendModel *x, int gradients, size_t stagi
   const size_t rest = own + (staging > s->staging.capacity ? staging : 0) + block_growth(d, gradients, x->max_step);
   const size_t gone = freed + (staging > s->staging.capacity ? s->staging.device.bytes : 0);
   size_t pool = pool_most(d, gradients, x->max_step);
-  const size_t least = pool_least(d, gradients);
+  const size_t least = pool_least(d, gradients, x->max_step);
   // The pool that there is counts as given back where it is replaced.
   size_t more = pool > s->pool.bytes ? pool : 0, less = more ? s->pool.bytes : 0;
   if (more && sn_host_admit(x, rest + more, gone + less, what, NULL) != SN_OK) {

@@ -1,6 +1,5 @@
 // Inside of gradients and multistarts: memory of gradient items, and the launches that take them forward and back.
-// Shared by gradient_memory.c, gradient_launches.c, jacobian_scan.c, gradients.c, multistarts.c and
-// multistart_iterations.c.
+// Shared by gradient_memory.c, gradient_launches.c, gradients.c, multistarts.c and multistart_iterations.c.
 #ifndef SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
 #define SINEW_CUDA_HOST_GRADIENT_MEMORY_PRIVATE_H_
 
@@ -27,18 +26,15 @@ SnGradientItem sn_gradient_item_make(int method, int nstep);
 // Points an item to its memory.
 void sn_gradient_item_use(SnGradientItem *x, const SnGradientMemory *memory);
 
-// Holds memory of Jacobians of a number of states, and what a scan over them needs beside (else NULL).
+// Holds memory of Jacobians of a number of states.
 typedef struct SnProductMemory {
   sn_real *A, *B, *state_bar, *ctrl_bar, *before_bar, *target_bar;  // (states, ...)
-  sn_real *delta;                                                   // (states, n)
-  sn_real *power[2];                                                // (states / 2, n, n), (states / 4, n, n)
 } SnProductMemory;
-// Cuts the memory of `states` states off at p, with that of a scan where `scan` is set. With p NULL it only counts.
-// Returns the bytes.
-size_t sn_product_cut(const SnDeviceModel *d, size_t states, bool scan, char *p, SnProductMemory *memory);
+// Cuts the memory of `states` states off at p. With p NULL it only counts. Returns the bytes.
+size_t sn_product_cut(const SnDeviceModel *d, size_t states, char *p, SnProductMemory *memory);
 
-// Holds what all gradients and multistarts of a model share. The pool has the worlds or the Jacobians of a chunk of
-// states, one launch's after another's.
+// Holds what all gradients and multistarts of a model share. The pool has the worlds of a chunk of states of all items,
+// or the Jacobians of all states of some items, one launch's after another's.
 typedef struct SnModelGradients {
   SnLayout world;  // layout of a state's world: no shared memory
   SnDeviceBuffer pool;
@@ -63,41 +59,25 @@ typedef struct SnGradientLaunches {
   int sweep, products;  // 1: some item's method
   int forward;          // 1: rollouts alone
   // by sn_gradient_launches_plan:
-  int scan;                        // 1: Jacobians are chained by a scan
-  int sweep_chunk, product_chunk;  // states of every item at once
+  int sweep_chunk;    // states of every item at once
+  int product_items;  // items at once, with all their states
   SnProductMemory memory;
   // on the device, by the caller
   SnGradientItem *gradient;
   SnMultistartTurn *multistart;
 } SnGradientLaunches;
 
-// Plans how the launch goes in the pool that there is: fills in `scan`, the chunks and `memory`.
+// Plans how the launch goes in the pool that there is: fills in `sweep_chunk`, `product_items` and `memory`.
 void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p);
 // Puts the states of item r for its method into the staging buffer. Returns their place on the device.
 SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnGradientLaunches *p, int r,
                                                const SnGradientMemory *memory, int method, SnStaging *staging);
-// Returns how many states an item of that method has there.
-int sn_gradient_launches_rows(const SnGradientLaunches *p, int method);
-// Returns the number of groups of launches: forward and, but for rollouts alone, one chunk of states after another, the
-// end.
+// Returns the number of groups of launches: forward and, but for rollouts alone, one chunk of states or of items after
+// another, the end.
 int sn_gradient_launches_count(const SnGradientLaunches *p);
 // Puts the launches of a group into the model's stream, and does not wait. Call it for group 0, 1, ... in order.
 // Others may use the pool between two groups.
 void sn_gradient_launches_put(SnDeviceModel *d, const SnGradientLaunches *p, int group);
-
-// ---- jacobian_scan.c ----
-
-// Gives the states of a block: a power of two.
-enum { SN_JACOBIAN_SCAN_BLOCK = 16 };
-
-// Returns the states of a rollout rounded up to whole blocks.
-int sn_jacobian_scan_rows(int states);
-// Returns the place of state t of item r, of `ngradient`, in the memory of a scan.
-size_t sn_jacobian_scan_place(int ngradient, int r, int t);
-// Puts the scan into the model's stream; JACOBIAN over all rows comes before. It turns derivatives of the cost of each
-// state alone into those of the whole cost, in place. They are those with respect to controls (ctrl_bar) and to the
-// first state (state_bar).
-void sn_jacobian_scan_launch(SnDeviceModel *d, int ngradient, int rows, const SnProductMemory *memory);
 
 // ---- multistarts.c: a session's ----
 

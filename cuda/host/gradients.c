@@ -174,8 +174,7 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   const SnGradientBatch batch = {
       .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd}, .item = item, .count = g->count};
   SnGradientLaunches p = launches_of(&batch);
-  p.scan = 1;
-  p.product_chunk = sn_jacobian_scan_rows(p.states);
+  p.product_items = g->count;
   pack(x, &staging, &batch, g, &p);
   free(item);
   return staging.used;

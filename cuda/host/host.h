@@ -230,7 +230,6 @@ struct SnDeviceHost {
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]
   SnShapeRule rule;     // rule for the shapes of launches
-  bool scan;            // Jacobians are multiplied by a scan over time, where it fits
 };
 
 #endif

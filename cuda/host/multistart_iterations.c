@@ -190,7 +190,7 @@ size_t sn_multistart_iterations_staging(SnBackendModel *x, SnMultistarts *r, int
                                .starts = r->starts,
                                .count = r->starts,
                                .next = other};
-  const SnGradientLaunches p = {.ngradient = r->starts, .scan = 1, .product_chunk = sn_jacobian_scan_rows(longest + 1)};
+  const SnGradientLaunches p = {.ngradient = r->starts, .states = longest + 1, .product_items = r->starts};
   SnStaging staging = {0};
   sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
   put_job(x, &staging, &p, r, &job, NULL);

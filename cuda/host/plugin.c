@@ -185,11 +185,6 @@ static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
                                        .destroy = plugin_destroy};
 
 static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
-  const char *chain = options->chain && options->chain[0] ? options->chain : "kernel";
-  if (strcmp(chain, "kernel") && strcmp(chain, "scan")) {
-    sn_fail(err, SN_ERR_ARGUMENT, "chain: '%s', allowed are kernel and scan", chain);
-    return NULL;
-  }
   if (options->block_threads % 32 || options->block_threads < 0 || options->block_threads > SN_KERNEL_THREADS) {
     sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are multiples of 32 up to %d", options->block_threads,
             SN_KERNEL_THREADS);
@@ -210,7 +205,6 @@ static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   host->table = plugin_table;
   host->table.name = device->name;
   host->device = device;
-  host->scan = !strcmp(chain, "scan");
   host->rule = (SnShapeRule){options->block_threads, (size_t)options->block_shared};
   const double free_bytes = (double)device->memory_free(device);
   host->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);

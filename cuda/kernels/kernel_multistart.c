@@ -19,10 +19,14 @@ SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane
   sn_block_leave(&b);
 }
 
-// The end of a gradient: its norm and status.
+// The end of a gradient: its norm and status. SWEEP has found what is not finite, products have not.
 SN_LOCAL int end_gradient(const SnKernelBlock *b, SnGradientItem *x) {
   const int status = x->status;
   if (status != SN_GRADIENT_PENDING) return status;
+  if (x->method == SN_GRADIENT_PRODUCTS && !sn_rollout_vjp_finite(b->m, b->lane, &x->vjp)) {
+    sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
+    return SN_GRADIENT_UNBOUNDED;
+  }
   const sn_real norm = sn_norm(b->lane, x->vjp.ctrl_bar, x->rollout.nstep * b->m->nu);
   SN_ONE(b->lane) {
     x->norm = norm;
@@ -87,9 +91,6 @@ SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int 
       return;
     case SN_KERNEL_SWEEP:
       sn_kernel_sweep(work, block, blocks, lane, shared);
-      return;
-    case SN_KERNEL_CHAIN:
-      sn_kernel_chain(work, block, blocks, lane, shared);
       return;
     case SN_KERNEL_COLLECT:
       sn_kernel_collect(work, block, blocks, lane, shared);

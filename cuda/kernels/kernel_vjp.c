@@ -83,69 +83,14 @@ SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *
   sn_block_leave(&b);
 }
 
-// The same by Jacobians.
-SN_LOCAL void back_chain(const SnKernelBlock *b, SnGradientItem *x) {
-  for (int t = sn_mini(b->work->to, x->rollout.nstep + 1) - 1; t >= b->work->from; --t) {
-    if (sn_rollout_vjp_product(b->m, b->cost, b->lane, &x->vjp, t, x->state + t)) continue;
-    sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
-    return;
-  }
-}
-
-SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
-  for (int i = block; i < work->ngradient; i += blocks)
-    if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_chain(&b, work->gradient + i);
-  sn_block_leave(&b);
-}
-
-// Copies the sum of two vectors of n numbers, of which the second may be NULL; returns how many of this lane's are not
-// finite.
-SN_LOCAL int collect_copy(SnLane *lane, sn_real *to, const sn_real *from, const sn_real *more, int n) {
-  int bad = 0;
-  (void)lane;
-  SN_FOR(i, n) {
-    const sn_real x = more ? from[i] + more[i] : from[i];
-    to[i] = x;
-    bad += x - x != 0;
-  }
-  return bad;
-}
-
-// Adds what the last state makes of the controls that still stand there, those of the last step; as collect_copy.
-SN_LOCAL int collect_last(const SnKernelBlock *b, const SnGradientItem *x) {
-  SnLane *lane = b->lane;
-  const int nu = b->m->nu, last = x->rollout.nstep;
-  sn_real *row = x->vjp.ctrl_bar + (last - 1) * nu;
-  int bad = 0;
-  (void)lane;
-  SN_FOR(i, nu) {
-    row[i] += x->state[last].ctrl_bar[i];
-    bad += row[i] - row[i] != 0;
-  }
-  return bad;
-}
-
-// A scan has left in the states of [from, to) the derivatives of the cost of all states from each on.
-SN_LOCAL void back_collect(const SnKernelBlock *b, SnGradientItem *x) {
-  SnLane *lane = b->lane;
-  const int nu = b->m->nu, ntarget = b->cost->ntarget, from = b->work->from;
-  int bad = 0;
-  for (int t = from; t < sn_mini(b->work->to, x->rollout.nstep + 1); ++t) {
-    const SnRolloutVjpState *state = x->state + t;
-    const sn_real *after = b->cost->uses_rate && t + 1 < x->rollout.nstep ? x->state[t + 1].before_bar : NULL;
-    if (t < x->rollout.nstep) bad += collect_copy(lane, x->vjp.ctrl_bar + t * nu, state->ctrl_bar, after, nu);
-    if (x->vjp.target_bar) bad += collect_copy(lane, x->vjp.target_bar + t * ntarget, state->target_bar, NULL, ntarget);
-  }
-  if (x->vjp.bar.on && b->work->to > x->rollout.nstep) bad += collect_last(b, x);
-  if (from <= x->rollout.nstep)
-    bad += collect_copy(lane, x->vjp.state_bar, x->state[from].state_bar, NULL, sn_tangent_size(b->m));
-  if (sn_count(lane, bad) > 0) sn_gradient_item_fail(b, x, SN_GRADIENT_UNBOUNDED);
-}
-
+// The same by Jacobians, once products have chained them: states are independent then.
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
   const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
-  for (int i = block; i < work->ngradient; i += blocks)
-    if (back_by(work->gradient + i, SN_GRADIENT_PRODUCTS)) back_collect(&b, work->gradient + i);
+  for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
+    int t;
+    const SnGradientItem *x = back_item(work, k, &t);
+    if (back_by(x, SN_GRADIENT_PRODUCTS) && t <= x->rollout.nstep)
+      sn_rollout_vjp_collect(b.m, b.cost, lane, &x->vjp, t, x->state + t);
+  }
   sn_block_leave(&b);
 }

@@ -19,7 +19,6 @@ SN_KERNEL_AROUND(sn_kernel_forward)
 SN_KERNEL_AROUND(sn_kernel_make)
 SN_KERNEL_AROUND(sn_kernel_jacobian)
 SN_KERNEL_AROUND(sn_kernel_sweep)
-SN_KERNEL_AROUND(sn_kernel_chain)
 SN_KERNEL_AROUND(sn_kernel_collect)
 SN_KERNEL_AROUND(sn_kernel_evaluate)
 SN_KERNEL_AROUND(sn_kernel_select)
@@ -38,8 +37,6 @@ extern "C" const void *sn_kernel_function(SnKernel kernel) {
       return (const void *)sn_kernel_jacobian_on_device;
     case SN_KERNEL_SWEEP:
       return (const void *)sn_kernel_sweep_on_device;
-    case SN_KERNEL_CHAIN:
-      return (const void *)sn_kernel_chain_on_device;
     case SN_KERNEL_COLLECT:
       return (const void *)sn_kernel_collect_on_device;
     case SN_KERNEL_EVALUATE:

@@ -57,7 +57,6 @@ SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane
 SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_chain(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
 SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);

@@ -83,7 +83,7 @@ typedef struct SnWork {
   int ngradient;
   SnMultistartTurn *multistart;  // SELECT (nmultistart)
   int nmultistart;
-  // MAKE, JACOBIAN, SWEEP, CHAIN, COLLECT do states [from, to). States beyond the end of a shorter rollout are
+  // MAKE, JACOBIAN, SWEEP, COLLECT do states [from, to). States beyond the end of a shorter rollout are
   // left out. JACOBIAN alone makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
   SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
@@ -102,8 +102,7 @@ typedef struct SnWork {
   X(MAKE, "a state t of an item: its world into slots `state`")                                            \
   X(JACOBIAN, "a state t of an item: its world in slots `block`, Jacobians; zeros where there is no step") \
   X(SWEEP, "an item: back through states [from, to) by their worlds")                                      \
-  X(CHAIN, "an item: back through states [from, to) by their Jacobians")                                   \
-  X(COLLECT, "an item: its derivatives from those of its states, which a scan has made and left there")    \
+  X(COLLECT, "a state t of an item: what its Jacobians, chained by products, make of the controls")        \
   X(EVALUATE, "an item: the end of its gradient; its start is evaluated")                                  \
   X(SELECT, "a multistart: the best of its starts")
 

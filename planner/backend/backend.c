@@ -10,7 +10,7 @@
 // Those in libraries of their own. The first `LISTED` are for users, the others for checks.
 enum { LISTED = 1 };
 static const char *const library_names[] = {"cuda",         "cuda_double",         "emulator", "emulator_double",
-                                            "emulator_fma", "emulator_fma_double", "fake_cuda"};
+                                            "emulator_fma", "emulator_fma_double"};
 enum { LIBRARIES = sizeof library_names / sizeof library_names[0] };
 
 SnBackendOptions sn_default_backend_options(void) { return (SnBackendOptions){0}; }

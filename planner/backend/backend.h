@@ -37,8 +37,6 @@ typedef struct SnBackendOptions {
   int device;          // index among the devices of its kind
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device/device.h; NULL or "": never
-  const char *chain;   // how a device multiplies Jacobians for gradient: products: "kernel", one block a gradient, or
-                       // "scan", batched products in a scan over time; NULL or "": kernel
   // To measure what shape of a launch is best on a device; 0: what the library thinks.
   int block_threads;    // threads of a block: 32, 64, ..., 256
   double block_shared;  // most shared memory of a block for worlds [bytes]
@@ -47,8 +45,8 @@ typedef struct SnBackendOptions {
 // Returns options of zeros: the first device of its kind, with all of its memory.
 SnBackendOptions sn_default_backend_options(void);
 
-// Opens a backend by its name: "cpu", "cuda" (float) or "cuda_double"; for tests "emulator", "emulator_double" and
-// "fake_cuda". `pool` must outlive it. `options` may be NULL. Returns NULL with SN_ERR_NOT_FOUND when there is no such
+// Opens a backend by its name: "cpu", "cuda" (float) or "cuda_double"; for tests "emulator" and
+// "emulator_double". `pool` must outlive it. `options` may be NULL. Returns NULL with SN_ERR_NOT_FOUND when there is no such
 // library or no device answers; err says which.
 SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err);
 

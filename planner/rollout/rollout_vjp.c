@@ -243,3 +243,25 @@ SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane
   SN_SYNC(lane);
   return vjp_close(m, cost, lane, b, t, state->target_bar);
 }
+
+SN_FUNC void sn_rollout_vjp_collect(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                    const SnRolloutVjpState *state) {
+  const int n = sn_tangent_size(m), nstep = b->rollout->nstep;
+  const SnRolloutVjpState *next = state + 1;
+  if (t < nstep) {
+    if (vjp_waits(cost, b, t))
+      vjp_add(lane, state->ctrl_bar, t == nstep - 1 ? next->ctrl_bar : next->before_bar, 0, m->nu);
+    SN_SYNC(lane);
+    vjp_multiply(lane, b->ctrl_bar + (size_t)t * (size_t)m->nu, state->ctrl_bar, state->B, next->state_bar, n, m->nu);
+  }
+  if (t == 0) sn_lane_copy(lane, b->state_bar, state->state_bar, n);
+  if (b->target_bar)
+    sn_lane_copy(lane, b->target_bar + (size_t)t * (size_t)cost->ntarget, state->target_bar, cost->ntarget);
+  SN_SYNC(lane);
+}
+
+SN_FUNC bool sn_rollout_vjp_finite(const SnModel *m, SnLane *lane, const SnRolloutVjp *b) {
+  const int lost =
+      vjp_lost(lane, b->state_bar, sn_state_bar_size(m)) + vjp_lost(lane, b->ctrl_bar, b->rollout->nstep * m->nu);
+  return sn_count(lane, lost) == 0;
+}

@@ -94,5 +94,11 @@ SN_FUNC bool sn_rollout_vjp_sweep(const SnModel *m, const SnCost *cost, SnLane *
 // Goes back through state t as sn_rollout_vjp_sweep, by the Jacobians.
 SN_FUNC bool sn_rollout_vjp_product(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
                                     const SnRolloutVjpState *state);
+// Computes what sn_rollout_vjp_product writes at state t, where products of all A have been added to the state_bar of
+// all states: x_t += A_t' x_{t+1}. States are then independent of each other. `state` is that of t in an array of all.
+SN_FUNC void sn_rollout_vjp_collect(const SnModel *m, const SnCost *cost, SnLane *lane, const SnRolloutVjp *b, int t,
+                                    const SnRolloutVjpState *state);
+// Returns, on all lanes, whether the derivatives with respect to all controls and the first state are finite.
+SN_FUNC bool sn_rollout_vjp_finite(const SnModel *m, SnLane *lane, const SnRolloutVjp *b);
 
 #endif

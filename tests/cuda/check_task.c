@@ -19,10 +19,6 @@ static bool processor_can(const char *name) {
 int check_backends_open(CheckBackends *b, const char *name, const char *folder) {
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
-  char alone[100];
-  const size_t n = strcspn(name, "+");
-  snprintf(alone, sizeof alone, "%.*s", (int)n, name);
-  if (name[n]) options.chain = name + n + 1;
   memset(b, 0, sizeof *b);
   if (!processor_can(name)) {
     printf("skipped: %s is compiled to fused products, and this processor has none\n", name);
@@ -33,7 +29,7 @@ int check_backends_open(CheckBackends *b, const char *name, const char *folder) 
     fprintf(stderr, "%s\n", err.text);
     return 1;
   }
-  if (!(b->other = sn_backend_open(alone, b->pool, &options, &err))) {
+  if (!(b->other = sn_backend_open(name, b->pool, &options, &err))) {
     const bool cuda = strncmp(name, "cuda", 4) == 0 && err.code == SN_ERR_NOT_FOUND;
     printf(cuda ? "skipped: no CUDA device: %s\n" : "%s\n", err.text);
     return cuda ? CHECK_SKIPPED : 1;

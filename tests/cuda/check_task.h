@@ -12,7 +12,7 @@ typedef struct CheckBackends {
   char text[300];  // the other about itself
 } CheckBackends;
 
-// Opens the backend `name` beside the cpu; NAME+scan multiplies Jacobians by a scan over time. Returns 0, or the exit
+// Opens the backend `name` beside the cpu. Returns 0, or the exit
 // status of the program, having said why. CHECK_SKIPPED stands for a backend of CUDA when no device answers, and for
 // the emulator with fused products (emulator_fma) when the processor has none.
 int check_backends_open(CheckBackends *b, const char *name, const char *folder);

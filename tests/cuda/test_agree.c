@@ -2,7 +2,7 @@
 // different states with gradients of a cost of their states, rollouts, gradients and multistarts of the tasks that come
 // with sinew; and that a repetition gives the same bits.
 //
-//   cuda_test_agree BACKEND[+scan] FOLDER [REAL [OUT]]
+//   cuda_test_agree BACKEND FOLDER [REAL [OUT]]
 //
 // FOLDER: of libsinew_BACKEND.so. REAL: how many models of MyoSuite, in the order of tests/support (default 1). OUT:
 // file that gets a line of JSON a comparison. Exit status 77, with the reason, where BACKEND is of CUDA and there is no

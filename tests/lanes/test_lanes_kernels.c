@@ -1,5 +1,5 @@
 // Every kernel on several lanes: the bits of one lane, in all that kernels write. Sampling with noise in slices,
-// gradients by worlds in chunks, by Jacobians and by a scan, with CFD too, multistarts by Adam, marks.
+// gradients by worlds in chunks, by Jacobians, with CFD too, multistarts by Adam, marks.
 #include <stdlib.h>
 
 #include "clients/reference/probe_task.h"
@@ -17,8 +17,7 @@ typedef struct Work {
 
 static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
 static void sweep(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SWEEP); }
-static void chain(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_CHAIN); }
-static void scan(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SCAN); }
+static void products(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_PRODUCTS); }
 static void multistart(SnKernelFixture *x) { sn_fixture_multistart(x, 3); }
 // One item diverges, one takes no part.
 static void lose_one(SnKernelFixture *x) {
@@ -91,8 +90,8 @@ static void small_models(void **state) {
                                {.run = sample, .steps = 3, .blocks = 2, .states = 1, .own = true},
                                {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .bars = true, .cfd = true},
-                               {.run = chain, .steps = 2, .blocks = 1, .states = 3, .products = true},
-                               {.run = scan, .steps = 2, .blocks = 2, .states = 3, .bars = true, .products = true},
+                               {.run = products, .steps = 2, .blocks = 1, .states = 3, .products = true},
+                               {.run = products, .steps = 2, .blocks = 2, .states = 3, .bars = true, .products = true},
                                {.run = multistart, .steps = 3, .blocks = 2, .states = 4, .multistart = true},
                                {.run = lose_one, .steps = 3, .blocks = 1, .states = 4},
                                {.run = measure, .steps = 2, .blocks = 1, .states = 1}};

@@ -56,10 +56,6 @@ static void test_libraries(void **state) {
   if (!b) fail_msg("%s", err.text);
   assert_non_null(strstr(sinew_backend_description(b), "double"));
   sinew_backend_close(b);
-  options.chain = "string";
-  assert_null(sinew_backend_open("emulator_double", &options, &err));
-  test_refused(err.status, &err, SINEW_ERR_ARGUMENT, "chain");
-  options.chain = "scan";
   options.block_threads = 48;
   assert_null(sinew_backend_open("emulator_double", &options, &err));
   test_refused(err.status, &err, SINEW_ERR_ARGUMENT, "block threads: 48");

@@ -1,6 +1,6 @@
 // Gradients on a device, the host in its place: bit for bit those of the CPU's backend in double precision, whatever
-// the chunks, the slices and what runs between; what is left of them when the device is lost; a scan over time, and
-// floats, to the precision that is written here.
+// the chunks, the slices and what runs between; what is left of them when the device is lost; products beside what
+// diverges, and floats, to the precision that is written here.
 #include <float.h>
 
 #include "clients/base/statistics.h"
@@ -108,16 +108,6 @@ static void run(SnBackend *b, SnBackendModel *d, Batch *batch) {
   fail_msg("%s", text);
 }
 
-static SnBackend *open_chain(const char *name, const char *chain) {
-  SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
-  options.folder = SN_TEST_LIBRARIES;
-  options.chain = chain;
-  SnBackend *b = sn_backend_open(name, NULL, &options, &err);
-  if (!b) fail_msg("%s", err.text);
-  return b;
-}
-
 // ---- tests ----
 
 typedef void SceneTest(const Scene *x);
@@ -193,7 +183,7 @@ static void diverging(void **state) {
   scene_close(&x);
 }
 
-// A derivative that leaves the range of numbers is 0, its cost stays; by either method, and by a scan.
+// A derivative that leaves the range of numbers is 0, its cost stays; by either method.
 static void unbounded(void **state) {
   (void)state;
   Scene x;
@@ -201,27 +191,21 @@ static void unbounded(void **state) {
   const int term = sn_cost_find(x.cost, "speed");
   x.cost->weight[term] = 0;
   x.cost->terminal[term] = 5e307;  // far beyond what may be set
-  SnBackend *dev[2] = {open_chain("emulator_double", "kernel"), open_chain("emulator_double", "scan")};
-  SnBackendModel *a = load(&x, x.cpu);
-  for (int k = 0; k < 2; ++k) {
-    SnBackendModel *d = load(&x, dev[k]);
-    for (int method = k ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
-      Batch *want = make_batch(&x, (SnGradientMethod)method, false);
-      Batch *got = make_batch(&x, (SnGradientMethod)method, false);
-      run(x.cpu, a, want);
-      run(dev[k], d, got);
-      assert_int_equal(want->item[1].status, SN_GRADIENT_UNBOUNDED);
-      assert_true(isfinite(want->item[1].cost) && want->item[1].norm == 0);
-      if (k == 0)
-        expect_equal(want, got);
-      else
-        assert_int_equal(got->item[1].status, SN_GRADIENT_UNBOUNDED);
-      free_batch(want);
-      free_batch(got);
-    }
-    sn_backend_unload(dev[k], d);
-    sn_backend_free(dev[k]);
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnBackendModel *a = load(&x, x.cpu), *d = load(&x, dev);
+  for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
+    Batch *want = make_batch(&x, (SnGradientMethod)method, false);
+    Batch *got = make_batch(&x, (SnGradientMethod)method, false);
+    run(x.cpu, a, want);
+    run(dev, d, got);
+    assert_int_equal(want->item[1].status, SN_GRADIENT_UNBOUNDED);
+    assert_true(isfinite(want->item[1].cost) && want->item[1].norm == 0);
+    expect_equal(want, got);
+    free_batch(want);
+    free_batch(got);
   }
+  sn_backend_unload(dev, d);
+  sn_backend_free(dev);
   sn_backend_unload(x.cpu, a);
   scene_close(&x);
 }
@@ -354,48 +338,38 @@ static double difference(const Batch *a, const Batch *b) {
   return worst;
 }
 
-// Some items diverge: what a scan reads of them does not reach the others.
-static void check_scan(const Scene *x) {
-  SnBackend *dev = open_chain("emulator_double", "scan");
-  SnBackendModel *a = load(x, x->cpu), *d = load(x, dev);
-  Batch *want = make_batch(x, SN_GRADIENT_PRODUCTS, false), *got = make_batch(x, SN_GRADIENT_PRODUCTS, false);
-  run(x->cpu, a, want);
-  run(dev, d, got);
-  const double off = difference(want, got);
-  printf("scan: %.2g relative\n", off);
-  assert_true(off < 1e-9);
-  assert_memory_not_equal(want->memory[1], got->memory[1], want->bytes[1]);
+// Some items diverge: what products read of them does not reach the others.
+static void check_diverged(const Scene *x) {
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  SnBackendModel *d = load(x, dev);
+  Batch *first = make_batch(x, SN_GRADIENT_PRODUCTS, false), *got = make_batch(x, SN_GRADIENT_PRODUCTS, false);
   if (x->m->nu > 0) {
-    Batch *first = make_batch(x, SN_GRADIENT_PRODUCTS, false);
     run(dev, d, first);
-    expect_equal(first, got);
     got->item[1].max_velocity = 1e-3;
     run(dev, d, got);
     assert_int_equal(got->item[1].status, SN_GRADIENT_DIVERGED);
     assert_memory_equal(first->memory[0], got->memory[0], first->bytes[0]);
     assert_memory_equal(first->memory[2], got->memory[2], first->bytes[2]);
-    free_batch(first);
   }
-  free_batch(want);
+  free_batch(first);
   free_batch(got);
-  sn_backend_unload(x->cpu, a);
   sn_backend_unload(dev, d);
   sn_backend_free(dev);
 }
 
-static void scan_over_time(void **state) {
+static void diverged_beside_others(void **state) {
   (void)state;
-  on_scenes(check_scan);
+  on_scenes(check_diverged);
 }
 
 // Nothing of a launch gets into the next: a long rollout with derivatives beyond numbers, then shorter ones, whose
 // places beyond their ends lie where those were.
-static void scan_after_unbounded(void **state) {
+static void products_after_unbounded(void **state) {
   (void)state;
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   const int term = sn_cost_find(x.cost, "speed");
-  SnBackend *dev[2] = {open_chain("emulator_double", "scan"), open_chain("emulator_double", "scan")};
+  SnBackend *dev[2] = {open_library("emulator_double", 0, NULL), open_library("emulator_double", 0, NULL)};
   SnBackendModel *d[2] = {load(&x, dev[0]), load(&x, dev[1])};
   Batch *want = make_batch(&x, SN_GRADIENT_PRODUCTS, false), *got = make_batch(&x, SN_GRADIENT_PRODUCTS, false);
   run(dev[0], d[0], want);
@@ -420,18 +394,6 @@ static void scan_after_unbounded(void **state) {
   free_batch(want);
   free_batch(got);
   scene_close(&x);
-}
-
-// How a chain is made is one of two words.
-static void chain_option(void **state) {
-  (void)state;
-  SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
-  options.folder = SN_TEST_LIBRARIES;
-  options.chain = "sideways";
-  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
-  assert_int_equal(err.code, SN_ERR_ARGUMENT);
-  assert_non_null(strstr(err.text, "sideways"));
 }
 
 // Blocks have whole warps, and memory of at least no bytes.
@@ -521,9 +483,8 @@ int main(void) {
       cmocka_unit_test(slices),
       cmocka_unit_test(abandoned),
       cmocka_unit_test(chunks),
-      cmocka_unit_test(scan_over_time),
-      cmocka_unit_test(scan_after_unbounded),
-      cmocka_unit_test(chain_option),
+      cmocka_unit_test(diverged_beside_others),
+      cmocka_unit_test(products_after_unbounded),
       cmocka_unit_test(block_options),
       cmocka_unit_test(lost),
       cmocka_unit_test(floats),

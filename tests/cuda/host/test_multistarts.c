@@ -369,32 +369,6 @@ static void floats(void **state) {
   sn_oracle_needs_myosuite();
 }
 
-// Products by a scan give a plan as good as those by a kernel, to rounding.
-static void scanned(void **state) {
-  (void)state;
-  Scene x;
-  SnError err = {0};
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackendOptions options = sn_default_backend_options();
-  options.folder = SN_TEST_LIBRARIES;
-  options.chain = "scan";
-  SnBackend *dev = sn_backend_open("emulator_double", NULL, &options, &err);
-  if (!dev) fail_msg("%s", err.text);
-  SnSettings s = settings_of(&x, 20, 5);
-  s.gradient = SN_GRADIENT_PRODUCTS;
-  s.adam_starts = 2;
-  SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
-  const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
-  assert_int_equal(got.iterations, 5);
-  assert_true(got.cost_before == want.cost_before);
-  assert_true(fabs(got.cost_after - want.cost_after) < 1e-9 * want.cost_after);
-  assert_true(got.gradient_norm != want.gradient_norm);
-  sn_planner_free(a);
-  sn_planner_free(b);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(same_plans_as_cpu),
@@ -409,7 +383,6 @@ int main(void) {
       cmocka_unit_test(come_and_go),
       cmocka_unit_test(two_models),
       cmocka_unit_test(floats),
-      cmocka_unit_test(scanned),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

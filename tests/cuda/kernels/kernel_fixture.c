@@ -321,16 +321,14 @@ void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
   sn_lanes_run(x->s.lanes, run_blocks, &launch);
 }
 
-// What a scan over time leaves in the states of an item.
-static void scan(const SnKernelFixture *x, int i) {
-  const int n = sn_tangent_size(x->s.m), nu = x->s.m->nu;
+// What products leave in the states of an item: a vector times a matrix for each state.
+static void multiply(const SnKernelFixture *x, int i) {
+  const int n = sn_tangent_size(x->s.m);
   for (int t = x->s.steps - 1; t >= 0; --t) {
     const SnRolloutVjpState *s = &x->state[i][t];
     const sn_real *next = x->state[i][t + 1].state_bar;
     for (int k = 0; k < n; ++k)
       for (int j = 0; j < n; ++j) s->state_bar[j] += s->A[k * n + j] * next[k];
-    for (int k = 0; k < n; ++k)
-      for (int j = 0; j < nu; ++j) s->ctrl_bar[j] += s->B[k * nu + j] * next[k];
   }
 }
 
@@ -344,11 +342,10 @@ void sn_fixture_gradient(SnKernelFixture *x, SnFixtureMethod method) {
     // a chunk is counted from its first state: the slots of worlds depend on it
     sn_fixture_launch(x, method == SN_FIXTURE_SWEEP ? SN_KERNEL_MAKE : SN_KERNEL_JACOBIAN, from, to);
     if (method == SN_FIXTURE_SWEEP) sn_fixture_launch(x, SN_KERNEL_SWEEP, from, to);
-    if (method == SN_FIXTURE_CHAIN) sn_fixture_launch(x, SN_KERNEL_CHAIN, from, to);
   }
-  for (int i = 0; method == SN_FIXTURE_SCAN && i < SN_FIXTURE_GRADIENTS; ++i)
-    if (x->gradient[i].status == SN_GRADIENT_PENDING) scan(x, i);
-  if (method == SN_FIXTURE_SCAN) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
+  for (int i = 0; method == SN_FIXTURE_PRODUCTS && i < SN_FIXTURE_GRADIENTS; ++i)
+    if (x->gradient[i].status == SN_GRADIENT_PENDING) multiply(x, i);
+  if (method == SN_FIXTURE_PRODUCTS) sn_fixture_launch(x, SN_KERNEL_COLLECT, 0, rows);
   sn_fixture_launch(x, SN_KERNEL_EVALUATE, 0, 0);
 }
 

@@ -52,9 +52,8 @@ void sn_fixture_free(SnKernelFixture *x);
 // Runs one launch: all blocks, one after the other, each on all lanes. Fills the memory of blocks with NaN before.
 void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to);
 
-// Names a method for the way back: by worlds, by Jacobians, or by Jacobians that a scan on the host has multiplied
-// (COLLECT).
-typedef enum SnFixtureMethod { SN_FIXTURE_SWEEP, SN_FIXTURE_CHAIN, SN_FIXTURE_SCAN } SnFixtureMethod;
+// Names a method for the way back: by worlds, or by Jacobians, which the host multiplies.
+typedef enum SnFixtureMethod { SN_FIXTURE_SWEEP, SN_FIXTURE_PRODUCTS } SnFixtureMethod;
 // Runs FORWARD, the way back in chunks of settings.states, and EVALUATE.
 void sn_fixture_gradient(SnKernelFixture *x, SnFixtureMethod method);
 // Rolls out all candidates of the sample, `slice` steps a launch.
