@@ -22,6 +22,7 @@ int mode_mpc(int argc, char **argv);
 int mode_compare(int argc, char **argv);
 int mode_batch(int argc, char **argv);
 int mode_gradient(int argc, char **argv);
+int mode_device(int argc, char **argv);
 int mode_refine(int argc, char **argv);
 int mode_memory(int argc, char **argv);
 int mode_sweep(int argc, char **argv);

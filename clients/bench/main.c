@@ -15,6 +15,7 @@ static const struct {
     {"mpc", "a closed loop with MuJoCo as the body: success, cost over time, time of a plan", mode_mpc},
     {"compare", "adam and sampling side by side, at equal plan steps and equal planning time", mode_compare},
     {"gradient", "value and gradient of a rollout, against the rollout and MuJoCo's differences", mode_gradient},
+    {"device", "from how many at once a device is faster than the CPU", mode_device},
     {"refine", "an iteration of refinements: one session, many, many starts; a planner's plan", mode_refine},
     {"memory", "resident memory of many worlds, ours and MuJoCo's", mode_memory},
     {"sweep", "a cost and its slopes over an initial velocity, with contacts from distance and without", mode_sweep},

@@ -132,6 +132,23 @@ assert task["prediction_position"]["p99"] > 1e-4 > model["prediction_position"][
 PY
 # A backend of its own, where this build has one: the host in place of a device, in double, makes the same plans.
 if [ -e "$BIN/../lib/sinew/libsinew_emulator_double.so" ]; then
+  # The host in place of a device says what it is, and every row has the figures of both sides.
+  "$BIN/sinew-bench" device --model arm.xml --steps 8 --most 16 --seconds 3 --threads 2 --backend emulator_double \
+    --backend-folder "$BIN/../lib/sinew" --json >wins.json
+  python3 - <<'PY'
+import json
+out = json.load(open("wins.json"))
+assert out["is_host"] is True and out["cpu_threads"] == [1, 2] and out["steps"] == 8, out
+assert [x["what"] for x in out["measured"]] == ["steps", "gradients", "refinements"], out
+for x in out["measured"]:
+    assert [r["count"] for r in x["rows"]] == [1, 4, 16][: len(x["rows"])] and x["rows"], x
+    for k, least in enumerate(x["device_wins_from"]):
+        lost = [r["count"] for r in x["rows"] if not r["device_seconds"] < r["cpu_seconds"][k]]
+        won = [r["count"] for r in x["rows"] if not lost or r["count"] > max(lost)]
+        assert least == (won[0] if won else 0), x
+PY
+  "$BIN/sinew-bench" device --model arm.xml --steps 8 --most 4 --seconds 1 --backend emulator_double \
+    --backend-folder "$BIN/../lib/sinew" | grep -q "none of the figures below is about a device"
   "$BIN/sinew-bench" mpc --task arm_reach --planner adam --cfd on --set adam_iterations=16 --seconds 0.3 --seed 3 \
     --backend emulator_double --backend-folder "$BIN/../lib/sinew" --quiet --json >device.json
   python3 - <<'PY'
