@@ -13,6 +13,7 @@ _EXTRAS = {
     "record": ("foxglove_schemas_protobuf", "mcap", "mujoco", "tqdm"),
     "sweep": ("matplotlib", "mujoco", "pandas", "pyarrow", "scipy", "tqdm", "yaml"),
     "identify": ("matplotlib", "mujoco", "scipy", "tqdm", "yaml"),
+    "learn": ("torch", "tqdm"),
     "ray": ("ray",),
     "cmaes": ("cmaes",),
     "sysid": (

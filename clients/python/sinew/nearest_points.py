@@ -73,7 +73,11 @@ class NearestGradient:
 
 
 def _pairs(model: Model, pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer]) -> NDArray[np.int32]:
-    """Return pairs of geoms as indices, (K, 2)."""
+    """Return pairs of geoms as indices, (K, 2). Arrays of indices that all are geoms take no loop."""
+    given = np.asarray(pairs) if isinstance(pairs, np.ndarray) else np.empty(0)
+    whole_numbers = given.ndim == 2 and given.shape[1] == 2 and np.issubdtype(given.dtype, np.integer)
+    if whole_numbers and np.all((given >= 0) & (given < model.ngeom)):
+        return np.ascontiguousarray(given, np.int32)
     found = [[object_id(model, "geom", geom) for geom in pair] for pair in pairs]
     if any(len(pair) != 2 for pair in found):
         raise ArgumentError("pairs: expected two geoms each")

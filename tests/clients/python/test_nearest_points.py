@@ -173,6 +173,14 @@ def test_results_do_not_depend_on_threads_or_later_changes(model: sinew.Model, s
     np.testing.assert_array_equal(sinew.nearest_points_vjp(other, **bars(other)).qpos, first)
 
 
+def test_pairs_as_an_array_are_those_by_name(model: sinew.Model, states: np.ndarray) -> None:
+    names = list(model.names("geom"))
+    indices = np.array([[names.index(a), names.index(b)] for a, b in PAIRS])
+    by_name, by_index = (sinew.nearest_points(model, {"qpos": states}, x) for x in (PAIRS, indices))
+    assert np.array_equal(by_name.dist, by_index.dist)
+    assert np.array_equal(by_name.fromto, by_index.fromto)
+
+
 def test_no_pairs_and_limits(model: sinew.Model, states: np.ndarray) -> None:
     none = sinew.nearest_points(model, {"qpos": states})
     assert none.dist.shape == (9, 0)
@@ -186,6 +194,9 @@ def test_no_pairs_and_limits(model: sinew.Model, states: np.ndarray) -> None:
     [
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, [("tabel", "can")]), NotFoundError, "geom 'tabel'"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, [(0, 99)]), NotFoundError, "geom 99"),
+        (lambda m, q: sinew.nearest_points(m, {"qpos": q}, np.array([[0, 1], [2, 99]])), NotFoundError, "geom 99"),
+        (lambda m, q: sinew.nearest_points(m, {"qpos": q}, np.array([[0, -1]])), NotFoundError, "geom -1"),
+        (lambda m, q: sinew.nearest_points(m, {"qpos": q}, np.array([[0, 1, 2]])), ArgumentError, "two geoms each"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q}, [("can",)]), ArgumentError, "two geoms each"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q[:, 1:]}, PAIRS), ArgumentError, "qpos: shape"),
         (lambda m, q: sinew.nearest_points(m, {"qpos": q * np.nan}, PAIRS), DivergedError, r"state 0.*qpos\[0\] is"),

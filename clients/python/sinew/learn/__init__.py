@@ -1,0 +1,1 @@
+"""Learning on the engine's gradients: pip install 'sinew[learn]'."""
