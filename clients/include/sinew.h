@@ -236,6 +236,14 @@ typedef struct SinewSensorInfo {
 // Returns what the engine can do with sensor `id`.
 SINEW_API SinewSensorInfo sinew_model_sensor(const SinewModel *model, int id);
 
+// Says how contacts act.
+typedef enum SinewContactModel {
+  SINEW_CONTACT_MUJOCO,  // as MuJoCo's
+  // Hard contacts of Moreau's time stepping, scaled by a sigmoid of their distance (C. Schwarke et al., 2024, arXiv
+  // 2404.02887): bodies act on each other a little before they touch, and derivatives know of contacts to come.
+  SINEW_CONTACT_SIGMOID
+} SinewContactModel;
+
 // Holds the options of a model, with the names and meaning of MuJoCo's mjOption.
 typedef struct SinewOptions {
   size_t size;
@@ -268,6 +276,11 @@ typedef struct SinewOptions {
   double wind[3];           // velocity of the fluid [m/s]
   double magnetic[3];       // magnetic flux, which magnetometers measure
   double sleep_tolerance;   // velocity below which trees fall asleep under flag sleep [m/s]
+  // These four are not mjOption's.
+  int contact;                 // SinewContactModel; the others are read under SINEW_CONTACT_SIGMOID
+  double contact_width;        // width of the sigmoid [m]: contacts begin 20 widths from touch
+  double contact_stiffness;    // share of the depth that a step takes back, 0 to 1
+  double contact_restitution;  // share of its velocity with which a contact opens again, 0 to 1
 } SinewOptions;
 
 // Returns options to be filled in by sinew_model_get_options.
@@ -283,8 +296,10 @@ SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOpti
 // Returns a copy of a model with other options: start from those of sinew_model_get_options. Allowed are a timestep in
 // (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. The noslip
 // solver has at most 200 iterations. Density and viscosity are at least 0. SINEW_ERR_ARGUMENT names the option that is
-// out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have.
-// Costs about a load from the cache. Free the copy with sinew_model_free; it does not need the model.
+// out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have. SINEW_CONTACT_SIGMOID is
+// not supported with integrator RK4, the flags sleep and speculative, and adhesion; nor are contacts from distance
+// (SinewCfd) and steps of chosen sizes with it. Limits, equalities and friction losses act as ever. Costs about a load
+// from the cache. Free the copy with sinew_model_free; it does not need the model.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 
 // ---- one body ----

@@ -10,6 +10,9 @@
 // In a world with contacts from distance (SnCfd) pairs that take part also have a contact when they do not touch: their
 // nearest points. With SnCfd.smooth boxes and cylinders on planes among them have contacts without choices instead,
 // touching or not (collide_smooth.c).
+//
+// Contacts of the sigmoid (constraint/sigmoid.c) act within its reach, which is part of that of pairs, as MuJoCo's
+// would in a gap.
 #include "physics/base/vec.h"
 #include "physics/collision/collide_private.h"
 #include "physics/collision/collision.h"
@@ -317,7 +320,7 @@ SN_LOCAL void collide_finish(const SnModel *m, const SnWorld *w, int pair, const
   // where it pulls it makes a row in the gap, too, of its normal alone
   const bool gap = con->dist >= con->includemargin && raw->feature < SN_FEATURE_IMPACT;
   con->adhesion = p[15];
-  con->exclude = gap && con->adhesion == 0;
+  con->exclude = gap && con->adhesion == 0 && !sn_has_sigmoid(m);
   if (gap && con->adhesion != 0) con->dim = 1;
   con->cfd = SN_CONTACT_HARD;
   con->efc_address = -1;

@@ -145,14 +145,14 @@ SN_FUNC void sn_make_constraint(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
-SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope) {
+SN_FUNC sn_real sn_reference_depth(const SnModel *m, const SnWorld *w, int row, sn_real *slope) {
   const sn_real r = w->efc_pos[row] - w->efc_margin[row];
+  const bool sigmoid = sn_has_sigmoid(m);
   *slope = -1;
-  if (!w->cfd->on || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS ||
-      w->contact[w->efc_id[row]].cfd == SN_CONTACT_HARD)
-    return -r;
+  if ((!w->cfd->on && !sigmoid) || w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS) return -r;
+  if (!sigmoid && w->contact[w->efc_id[row]].cfd == SN_CONTACT_HARD) return -r;
   // log(1 + exp(-x)) and its slope, without overflow; far away both are nothing
-  const sn_real width = w->cfd->width, x = r / width;
+  const sn_real width = sigmoid ? m->opt.contact_width : w->cfd->width, x = r / width;
   if (x > SN_R(80.0)) {
     *slope = 0;
     return 0;
@@ -171,9 +171,13 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
   SN_FOR(i, w->nefc[0]) {
     const sn_real *kbip = w->efc_KBIP + 4 * i;
     sn_real slope;
-    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] + kbip[0] * kbip[2] * sn_reference_depth(w, i, &slope);
+    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] + kbip[0] * kbip[2] * sn_reference_depth(m, w, i, &slope);
   }
   SN_SYNC(lane);
+  if (sn_has_sigmoid(m)) {
+    SN_FOR(i, w->ncon[0]) sn_sigmoid_reference(m, w, i);
+    SN_SYNC(lane);
+  }
   if (m->nadhesive > 0) {
     SN_FOR(i, w->nefc[0]) w->efc_aref[i] += w->efc_R[i] * sn_row_adhesion(w, i);
     SN_SYNC(lane);
@@ -310,7 +314,7 @@ SN_LOCAL void row_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row)
   z[2] = -kbip[1] * c;
   a->row_pos[row] = sn_bar_of(0);
   if (force == 0 && !sn_any(c)) return;
-  const sn_real depth = sn_reference_depth(w, row, &slope);
+  const sn_real depth = sn_reference_depth(m, w, row, &slope);
   a->row_pos[row] = kbip[0] * kbip[2] * slope * c;
   if (w->efc_type[row] == SN_CNSTR_EQUALITY) {
     const int type = m->eq_type[w->efc_id[row]];
@@ -401,6 +405,10 @@ SN_FUNC void sn_rows_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
 SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_FOR(i, w->nefc[0]) row_vjp(m, w, a, i);
   SN_SYNC(lane);
+  if (sn_has_sigmoid(m)) {
+    SN_FOR(i, w->ncon[0]) sn_sigmoid_reference_vjp(m, w, a, i);
+    SN_SYNC(lane);
+  }
   if (sn_has_exact_diagonal(m)) sn_diagonal_vjp(m, w, a, lane);
   sn_rows_vjp(m, w, a, lane);
   if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip_exchange(m, w, lane);

@@ -106,6 +106,23 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
 SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_bar *velocity);
 #endif
 
+// ---- sigmoid.c: smoothed hard contacts ----
+
+// Says how far impedances may go (mjMINIMP, mjMAXIMP).
+#define SN_MINIMP SN_R(0.0001)
+#define SN_MAXIMP SN_R(0.9999)
+
+// Computes KBIP (4) of the rows of a contact whose geoms are r from touch [m].
+SN_FUNC void sn_sigmoid_spring(const SnModel *m, const SnWorld *w, sn_real r, sn_real *kbip);
+// Adds to efc_aref of the rows of contact i what velocities make of it beyond -efc_vel / h.
+SN_FUNC void sn_sigmoid_reference(const SnModel *m, SnWorld *w, int i);
+// Adds the derivative of G (adjoint.h) by it to row_z of these rows, from row_c. One lane alone has the contact.
+SN_FUNC void sn_sigmoid_reference_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i);
+#if defined(SN_MODEL_BARS)
+// Adds that by the coefficients of friction (5), but for what goes through J. The contact has rows.
+SN_FUNC void sn_sigmoid_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *friction);
+#endif
+
 // ---- diagonal.c ----
 
 // Computes x = M^-1 J' (nv) of the row of J whose nnz entries begin at address adr. Returns J x. One lane calls it.
@@ -119,7 +136,7 @@ SN_FUNC void sn_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, S
 
 // Returns the depth that the reference acceleration of a row corrects: margin - pos, or its softplus where contacts act
 // from a distance. *slope gets its derivative with respect to pos.
-SN_FUNC sn_real sn_reference_depth(const SnWorld *w, int row, sn_real *slope);
+SN_FUNC sn_real sn_reference_depth(const SnModel *m, const SnWorld *w, int row, sn_real *slope);
 
 // Computes r = J x (nefc) from x (nv). Needs a sync before, has one at the end.
 SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);

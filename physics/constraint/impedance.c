@@ -16,6 +16,8 @@
 // Contacts from distance (CFD, SnCfd): where bodies that take part do not touch, d follows a spline of its own; on both
 // sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
 //
+// Smoothed hard contacts (sigmoid.c) have a spring and an impedance of their own, the same on all their rows.
+//
 // Contacts that pull have R times their adhesion in aref, too, so that G falls with log D by it times c.
 //
 // Adjoint: d reaches G (adjoint.h) through aref = -b J v + k d depth and, as log D, through the force of a given
@@ -31,10 +33,6 @@
 // Not smooth: d at x = 0 (the slope is taken as 0 there) and at x = 1 (0, too).
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
-
-// Bounds that MuJoCo puts on impedances (mjMINIMP, mjMAXIMP).
-#define SN_MINIMP SN_R(0.0001)
-#define SN_MAXIMP SN_R(0.9999)
 
 typedef struct RowParams {
   sn_real solref[SN_NREF];
@@ -191,6 +189,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
   kbip[3] = slope;
   row_spring(p.solref, p.solimp[1], false, kbip);
+  if (sn_has_sigmoid(m)) sn_sigmoid_spring(m, w, r, kbip);
   for (int k = 0; k < block.num; ++k)
     for (int j = 0; j < 4; ++j) w->efc_KBIP[4 * (block.row + k) + j] = kbip[j];
 
@@ -212,7 +211,10 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   const bool own = p.solreffriction[0] != 0 || p.solreffriction[1] != 0;
   put_regularizer(w, block.row, R0);
   for (int k = 1; k < block.num; ++k) {
-    row_spring(own ? p.solreffriction : p.solref, p.solimp[1], true, w->efc_KBIP + 4 * (block.row + k));
+    if (sn_has_sigmoid(m))
+      w->efc_KBIP[4 * (block.row + k)] = 0;
+    else
+      row_spring(own ? p.solreffriction : p.solref, p.solimp[1], true, w->efc_KBIP + 4 * (block.row + k));
     const sn_real mu = con->friction[k - 1];
     put_regularizer(w, block.row + k, k == 1 ? R1 : R1 * mu1 * mu1 / (mu * mu));
   }
@@ -276,13 +278,13 @@ SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_
 }
 
 // Adds the bars of one row. ref: its solref, of friction in `ref_bar`'s place.
-SN_LOCAL void row_model_vjp(const SnWorld *w, const SnAdjoint *a, int row, const sn_real *ref, sn_real dwidth,
-                            sn_bar *ref_bar, ImpedanceBar *bar) {
+SN_LOCAL void row_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int row, const sn_real *ref,
+                            sn_real dwidth, sn_bar *ref_bar, ImpedanceBar *bar) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2];
   const sn_bar c = a->row_c[row];
   const sn_bar force = sn_scaled_force(w, a, row);
   sn_real slope;
-  const sn_real depth = sn_reference_depth(w, row, &slope);
+  const sn_real depth = sn_reference_depth(m, w, row, &slope);
   bar->impedance += c * kbip[0] * depth;
   row_spring_model_vjp(ref, dwidth, kbip, kbip[0] == 0 ? sn_bar_of(0) : c * imp * depth, -c * w->efc_vel[row], ref_bar,
                        &bar->width);
@@ -382,7 +384,7 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   for (int k = 0; k < block.num; ++k) {
     const int row = block.row + k;
     ImpedanceBar bar = {0};
-    row_model_vjp(w, a, row, p.solref, p.solimp[1], bar.solref, &bar);
+    row_model_vjp(m, w, a, row, p.solref, p.solimp[1], bar.solref, &bar);
     const sn_real r = (shared ? norm : w->efc_pos[row]) - w->efc_margin[row];
     if (to.solref_bar) solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
     if (to.solimp_bar)
@@ -442,7 +444,7 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   ImpedanceBar bar = {0};
   for (int k = 0; k < num; ++k) {
     const bool friction = type == SN_CNSTR_CONTACT_ELLIPTIC && k > 0 && own;
-    row_model_vjp(w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
+    row_model_vjp(m, w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
                   friction ? bar.solreffriction : bar.solref, &bar);
   }
   const bool weighed = sn_model_bar(a)->body_invweight0 && !sn_has_exact_diagonal(m);
@@ -454,14 +456,17 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   if (!sn_model_bar(a)->pair_conparam || con->pair >= m->ncpair) return;
   sn_bar *out = sn_model_bar(a)->pair_conparam + SN_NCONPARAM * con->pair;
   out[0] -= a->con_dist_bar[i];
-  solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
-  solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
   if (con->cfd == SN_CONTACT_FAR) bar.impedance = sn_bar_of(0);  // its impedance is not the model's
-  solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
+  if (!sn_has_sigmoid(m)) {                                      // nor is its spring
+    solref_model_vjp(con->solref, p.solref, bar.solref, out + 6);
+    solref_model_vjp(con->solreffriction, p.solreffriction, bar.solreffriction, out + 8);
+    solimp_model_vjp(con->solimp, p.solimp, con->dist - con->includemargin, bar.impedance, bar.width, out + 10);
+  }
   for (int k = 0; con->adhesion != 0 && k < num; ++k)
     out[15] += a->row_c[first + k] * (w->efc_R[first + k] * sn_row_adhesion(w, first + k) / con->adhesion);
   if (con->adhesion != 0 && sn_is_passive(m)) out[15] -= velocity[6 * SN_LAMBDA];
   if (type == SN_CNSTR_CONTACT_ELLIPTIC) cone_model_vjp(w, a, con, out + 1);
+  if (sn_has_sigmoid(m)) sn_sigmoid_model_vjp(m, w, a, i, out + 1);
   if (type == SN_CNSTR_CONTACT_PYRAMIDAL) pyramid_model_vjp(m, w, a, con, velocity, out + 1);
 }
 #endif

@@ -186,6 +186,7 @@ enum {
 #include "physics/model/model_sizes.inc"
 #undef SN_SIZE
 #define SN_OPTION(type, name, count) RULE_opt_##name,
+#define SN_OPTION_OWN(type, name, count)
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION
 #define SN_IGNORED(field) RULE_##field,
@@ -271,6 +272,7 @@ static_assert(sizeof(struct MirrorStatistic) == sizeof(mjStatistic), "mjStatisti
 static void copy_option(SnModel *m, const mjModel *mj) {
 #define SN_OPTION(type, name, count) \
   for (int i = 0; i < (count); ++i) SN_AT(m->opt.name, count, i) = (type)SN_AT(mj->opt.name, count, i);
+#define SN_OPTION_OWN(type, name, count)
 #define SN_AT(x, count, i) SN_AT_##count(x, i)
 #define SN_AT_1(x, i) x
 #define SN_AT_3(x, i) x[i]
@@ -279,6 +281,9 @@ static void copy_option(SnModel *m, const mjModel *mj) {
 #define SN_AT_SN_NIMP(x, i) x[i]
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION
+  m->opt.contact = SN_CONTACT_MUJOCO;
+  m->opt.contact_width = SN_R(0.005);
+  m->opt.contact_stiffness = SN_R(0.2);
 }
 
 // Replaces a frame by the one that MuJoCo uses in its place: the body's own (the identity), or that of the body's

@@ -262,6 +262,11 @@ SN_INLINE uint64_t sn_geom_pair_code(int g1, int g2) {
   return (uint64_t)sn_mini(g1, g2) << 32 | (uint64_t)sn_maxi(g1, g2);
 }
 
+// Says how contacts act: as MuJoCo's, or as those of Moreau's time stepping, smoothed (constraint/sigmoid.c).
+typedef enum SnContactModel { SN_CONTACT_MUJOCO, SN_CONTACT_SIGMOID } SnContactModel;
+// Gives the widths of the sigmoid from touch at which its contacts begin, where 2e-9 of a force is left.
+enum { SN_SIGMOID_REACH = 20 };
+
 typedef struct SnOption {
 #define SN_OPTION(type, name, count) type name SN_OPTION_DIM_##count;
 #define SN_OPTION_DIM_1
@@ -289,6 +294,12 @@ typedef struct SnModel {
   void **block;  // memory owned by the model, (nblock); freed by sn_model_free
   int nblock;
 } SnModel;
+
+// Returns whether contacts are those of constraint/sigmoid.c, and how far from touch they begin [m], else 0.
+SN_INLINE bool sn_has_sigmoid(const SnModel *m) { return m->opt.contact == SN_CONTACT_SIGMOID; }
+SN_INLINE sn_real sn_sigmoid_reach(const SnModel *m) {
+  return sn_has_sigmoid(m) ? (sn_real)SN_SIGMOID_REACH * m->opt.contact_width : 0;
+}
 
 // Returns the numbers of a buffer of n samples of `dim` numbers (world/history.h).
 SN_INLINE int sn_history_size(int n, int dim) { return n > 0 ? 2 + n * (1 + dim) : 0; }

@@ -9,7 +9,7 @@
 
 #include "physics/model/model.h"
 
-enum { SN_MODEL_VERSION = 3, SN_MODEL_BYTE_ORDER = 0x01020304, SN_MODEL_IMAGE_MAX = 1 << 30 };
+enum { SN_MODEL_VERSION = 4, SN_MODEL_BYTE_ORDER = 0x01020304, SN_MODEL_IMAGE_MAX = 1 << 30 };
 
 typedef struct SnModelHeader {
   char magic[8];        // "SINEWMDL"

@@ -34,6 +34,14 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
     return bad_option(err, "sleep_tolerance", (double)o->sleep_tolerance, "must be at least 0");
   if (o->integrator < SN_INT_EULER || o->integrator > SN_INT_IMPLICITFAST)
     return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1), implicit (2) or implicitfast (3)");
+  if (o->contact != SN_CONTACT_MUJOCO && o->contact != SN_CONTACT_SIGMOID)
+    return bad_option(err, "contact", o->contact, "must be mujoco (0) or sigmoid (1)");
+  if (o->contact_stiffness < 0 || o->contact_stiffness > 1)
+    return bad_option(err, "contact_stiffness", (double)o->contact_stiffness, "must be 0 to 1");
+  if (o->contact_restitution < 0 || o->contact_restitution > 1)
+    return bad_option(err, "contact_restitution", (double)o->contact_restitution, "must be 0 to 1");
+  if (o->contact == SN_CONTACT_SIGMOID && !(o->contact_width >= SN_R(1e-6) && o->contact_width <= 1))
+    return bad_option(err, "contact_width", (double)o->contact_width, "must be 1e-06 to 1 m");
   if (o->cone != SN_CONE_PYRAMIDAL && o->cone != SN_CONE_ELLIPTIC)
     return bad_option(err, "cone", o->cone, "must be 0 or 1");
   return SN_OK;

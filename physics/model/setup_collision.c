@@ -351,7 +351,8 @@ static void store_rule_params(SnModel *m, const int *first, PairParam *set) {
 // What a geom adds to the reach of a pair.
 static sn_real geom_reach(const SnModel *m, int g) {
   const bool override = (m->opt.enableflags & SN_ENBL_OVERRIDE) != 0;
-  return (override ? SN_R(0.5) * m->opt.o_margin : m->geom_margin[g]) + m->geom_gap[g];
+  return (override ? SN_R(0.5) * m->opt.o_margin : m->geom_margin[g]) + m->geom_gap[g] +
+         SN_R(0.5) * sn_sigmoid_reach(m);
 }
 
 // Sets up the broad phase by sweeping, or that by a list.
@@ -428,7 +429,7 @@ static bool store_pairs(SnModel *m, const PairList *list, const int *first, Pair
     hfield = hfield || m->cpair_collider[i] == SN_COLLIDER_HFIELD;
     m->cpair_max[i] = sn_collider_max(m, key->geom[0], key->geom[1]);
     m->nadhesive += p.v[PARAM_ADHESION] != 0;
-    m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap;
+    m->cpair_reach[i] = p.v[PARAM_MARGIN] + gap + sn_sigmoid_reach(m);
     const sn_real bound = m->geom_rbound[key->geom[0]] + m->geom_rbound[key->geom[1]] + m->cpair_reach[i];
     m->cpair_bound[i] = m->geom_type[key->geom[0]] == SN_GEOM_PLANE ? SN_R(-1.0) : bound * bound;
     total += m->opt.enableflags & SN_ENBL_SPECULATIVE ? sn_maxi(m->cpair_max[i], 4) : m->cpair_max[i];
@@ -512,6 +513,25 @@ static SnCode check_speculative(const SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// Contacts of the sigmoid are those of a step from velocity to velocity, and act from a distance.
+static SnCode check_sigmoid(const SnModel *m, SnError *err) {
+  if (!sn_has_sigmoid(m)) return SN_OK;
+  const int flags = m->opt.enableflags;
+  const char *what = m->opt.integrator == SN_INT_RK4 ? "integrator RK4 (supported: Euler, implicit, implicitfast)"
+                     : flags & SN_ENBL_SLEEP         ? "flag sleep"
+                     : flags & SN_ENBL_SPECULATIVE   ? "flag speculative"
+                     : m->nadhesive > 0              ? "adhesion of geoms or pairs"
+                                                     : NULL;
+  if (what)
+    return sn_fail(err, SN_ERR_UNSUPPORTED, "option 'contact': sigmoid in a model with %s is not supported", what);
+  for (int i = 0; i < m->nactuator; ++i)
+    if (m->actuator_trntype[i] == SN_TRN_BODY)
+      return sn_fail(err, SN_ERR_UNSUPPORTED,
+                     "option 'contact': sigmoid in a model with adhesion, actuator %d '%s', is not supported", i,
+                     sn_model_name(m, SN_NAME_ACTUATOR, i));
+  return SN_OK;
+}
+
 SnCode sn_setup_collision(SnModel *m, SnError *err) {
   if (check_pull(m, err) != SN_OK) return SN_ERR_UNSUPPORTED;
   PairList list = {0};
@@ -529,5 +549,6 @@ SnCode sn_setup_collision(SnModel *m, SnError *err) {
   free(set);
   free(list.key);
   if (!ok && code == SN_OK) code = sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
+  if (code == SN_OK) code = check_sigmoid(m, err);
   return code == SN_OK ? check_speculative(m, err) : code;
 }

@@ -201,6 +201,10 @@ static SnCode check_model(const SnModel *m, SnError *err) {
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: flag speculative makes contacts that depend on how long a step is: chosen steps do not "
                    "support it; switch it off");
+  if (sn_has_sigmoid(m))
+    return sn_fail(err, SN_ERR_UNSUPPORTED,
+                   "horizon: option 'contact' is sigmoid, whose contacts are those of steps of one size, not of chosen "
+                   "steps; with mujoco they are supported");
   if (sn_has_noslip(m))
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "horizon: option noslip_iterations is %d: the noslip solver jumps with every sweep, which chosen "

@@ -25,6 +25,10 @@ SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   if (o->has_iterations) opt.iterations = o->iterations;
   if (o->has_ls_iterations) opt.ls_iterations = o->ls_iterations;
   if (o->has_ccd_iterations) opt.ccd_iterations = o->ccd_iterations;
+  if (o->has_contact) opt.contact = o->contact;
+  if (o->has_contact_width) opt.contact_width = (sn_real)o->contact_width;
+  if (o->has_contact_stiffness) opt.contact_stiffness = (sn_real)o->contact_stiffness;
+  if (o->has_contact_restitution) opt.contact_restitution = (sn_real)o->contact_restitution;
   sn_real solref[SN_NREF], solimp[SN_NIMP];
   fill_contacts(solref, o->solref, o->nsolref, SN_NREF);
   fill_contacts(solimp, o->solimp, o->nsolimp, SN_NIMP);

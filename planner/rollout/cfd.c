@@ -68,7 +68,13 @@ bool sn_cfd_forward(const SnSettings *s) { return s->cfd == SN_CFD_FORWARD; }
 bool sn_cfd_backward(const SnSettings *s) { return s->cfd != SN_CFD_NONE; }
 
 SnCode sn_cfd_check(const SnModel *m, const SnSettings *s, SnError *err) {
-  if (!m->unlisted || !sn_cfd_backward(s)) return SN_OK;
+  if (!sn_cfd_backward(s)) return SN_OK;
+  if (sn_has_sigmoid(m))
+    return sn_fail(
+        err, SN_ERR_UNSUPPORTED,
+        "contacts from distance: option 'contact' of the model is sigmoid, whose contacts act from a distance "
+        "themselves; switch cfd off, or set contact to mujoco");
+  if (!m->unlisted) return SN_OK;
   return sn_fail(
       err, SN_ERR_UNSUPPORTED,
       "contacts from distance: the model has too many pairs of geoms (more than 200000) to look at all of them; "

@@ -32,7 +32,7 @@ static inline SnCfd sn_cfd(const SnCfdSettings *s) {
 }
 
 // Returns whether a model can have the contacts from distance that settings ask for. Returns SN_ERR_UNSUPPORTED where
-// it has too many pairs of geoms to list them.
+// it has too many pairs of geoms to list them, or contacts of the sigmoid.
 SnCode sn_cfd_check(const SnModel *m, const SnSettings *s, SnError *err);
 
 // Returns a flag for each pair of a model's list, cpair_geom: whether it takes part when these n bodies do; (ncpair),

@@ -139,13 +139,17 @@ typedef struct SnNamedPlace {
 
 // Names the integrators of the engine, as MuJoCo does, joined by '|'.
 #define SN_TASK_INTEGRATORS "Euler|RK4|implicit|implicitfast"
+// Names the values of option contact, in the order of SnContactModel.
+#define SN_TASK_CONTACTS "mujoco|sigmoid"
 
 // Holds values of SnModel.opt that a task overrides. A count of 0 leaves the model's own.
 typedef struct SnTaskOptions {
   double timestep, tolerance, ls_tolerance, ccd_tolerance, impratio;
   int iterations, ls_iterations, ccd_iterations;
   int integrator;  // index into SN_TASK_INTEGRATORS
-  bool has_integrator;
+  int contact;     // index into SN_TASK_CONTACTS
+  double contact_width, contact_stiffness, contact_restitution;
+  bool has_integrator, has_contact, has_contact_width, has_contact_stiffness, has_contact_restitution;
   bool has_timestep, has_tolerance, has_ls_tolerance, has_ccd_tolerance, has_impratio;
   bool has_iterations, has_ls_iterations, has_ccd_iterations;
   int nsolref, nsolimp;     // 0, or 2 and 5

@@ -165,6 +165,7 @@ static uint64_t model_hash(const SnModel *m) {
   if (sizeof(type) > 1) sum += field_hash(m->name, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/model/model_fields.inc"
 #undef SN_MODEL_FIELD
+#define SN_OPTION_OWN(type, name, count)
 #define SN_OPTION(type, name, count) sum += field_hash(&m->opt.name, sizeof(type) * (size_t)(count));
 #include "physics/model/option_fields.inc"
 #undef SN_OPTION

@@ -10,6 +10,7 @@
 #include "physics/world/adjoint.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/lanes.h"
+#include "tests/support/sigmoid_model.h"
 
 static void run_stages(SnLane *lane, void *arg) {
   SnOracle *o = arg;
@@ -147,6 +148,8 @@ static void models_backwards(void **state) {
       sn_constraint_sample(&o, 1);
       compare_backwards(&o);
       *o.w.cfd = (SnCfd){.on = 1, .solimp = {0, SN_R(0.1), 1, SN_R(0.5), 2}, .width = SN_R(0.002)};
+      compare_backwards(&o);
+      sn_oracle_sigmoid(&o, 0.02, 0.2, 0.3);
       compare_backwards(&o);
       sn_oracle_free(&o);
     }

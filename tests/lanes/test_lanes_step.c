@@ -7,6 +7,7 @@
 #include "tests/support/oracle.h"
 #include "tests/support/past_models.h"
 #include "tests/support/plastic_model.h"
+#include "tests/support/sigmoid_model.h"
 
 typedef struct Steps {
   SnOracle *o;
@@ -65,7 +66,7 @@ static void compare_model(const char *path, int nstate, int nstep, bool cfd) {
   sn_oracle_free(&o);
 }
 
-// Half of the states as they are, half with contacts from distance and collision without choices.
+// States as they are, with contacts from distance and collision without choices, and with smoothed hard contacts.
 static void small_models(void **state) {
   (void)state;
   const SnCfd smooth = {.on = 1,
@@ -90,6 +91,12 @@ static void small_models(void **state) {
     sn_oracle_load_string(&o, xml[i]);
     for (int k = 0; k < 4; ++k) {
       if (k >= 2) *o.w.cfd = smooth;
+      sn_oracle_randomize(&o, 1.0);
+      sn_oracle_copy_state(&o);
+      compare(&o, 3);
+    }
+    sn_oracle_sigmoid(&o, 0.02, 0.2, 0.3);
+    for (int k = 0; k < 2; ++k) {
       sn_oracle_randomize(&o, 1.0);
       sn_oracle_copy_state(&o);
       compare(&o, 3);

@@ -295,6 +295,11 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.density = -1, SINEW_ERR_ARGUMENT, "option density is -1: must be at least 0");
   REFUSED(o.viscosity = -1, SINEW_ERR_ARGUMENT, "option viscosity is -1: must be at least 0");
   REFUSED(o.wind[1] = NAN, SINEW_ERR_ARGUMENT, "option wind is nan: must be finite");
+  REFUSED(o.contact = 2, SINEW_ERR_ARGUMENT, "option contact is 2: must be mujoco (0) or sigmoid (1)");
+  REFUSED(o.contact_stiffness = 2, SINEW_ERR_ARGUMENT, "option contact_stiffness is 2: must be 0 to 1");
+  REFUSED((o.contact = SINEW_CONTACT_SIGMOID, o.contact_width = 2), SINEW_ERR_ARGUMENT, "option contact_width is 2");
+  REFUSED((o.contact = SINEW_CONTACT_SIGMOID, o.integrator = mjINT_RK4), SINEW_ERR_UNSUPPORTED,
+          "option 'contact': sigmoid in a model with integrator RK4");
   refused(model, NULL, SINEW_ERR_ARGUMENT, "SinewOptions is NULL");
   refused(NULL, &good, SINEW_ERR_ARGUMENT, "model is NULL");
   SinewError err;

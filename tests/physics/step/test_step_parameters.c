@@ -1,5 +1,5 @@
 // Derivatives of a step by numbers of the model where products of rows with M^-1 count: with the noslip solver, with
-// exact diagonals, with both; against differences of steps of moved models.
+// exact diagonals, with both; with smoothed hard contacts; against differences of steps of moved models.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +8,7 @@
 #include "physics/step/step.h"
 #include "tests/support/oracle.h"
 #include "tests/support/parameter_check.h"
+#include "tests/support/sigmoid_model.h"
 
 enum { PARAMETERS = 10, NUMBERS = 400 };
 static const char *const names[PARAMETERS] = {"geom_friction",       "geom_size",  "geom_pos",     "body_mass",
@@ -43,6 +44,7 @@ static const char *const bodies =
 typedef struct Case {
   const char *name, *option;
   int condim;
+  double restitution;  // above 0: contacts of the sigmoid
 } Case;
 static const Case cases[] = {
     {"noslip, cones", "<option cone='elliptic' noslip_iterations='3'/>", 3},
@@ -50,7 +52,10 @@ static const Case cases[] = {
     {"noslip, pyramids", "<option noslip_iterations='4'/>", 4},
     {"exact diagonals, cones", "<option cone='elliptic' impratio='3'><flag diagexact='enable'/></option>", 4},
     {"exact diagonals, pyramids", "<option><flag diagexact='enable'/></option>", 3},
-    {"both", "<option noslip_iterations='3' cone='elliptic'><flag diagexact='enable'/></option>", 3}};
+    {"both", "<option noslip_iterations='3' cone='elliptic'><flag diagexact='enable'/></option>", 3},
+    {"sigmoid, cones of six", "<option cone='elliptic' impratio='2'/>", 6, 0.3},
+    {"sigmoid, pyramids", "<option integrator='implicitfast'/>", 4, 0.3},
+    {"sigmoid, noslip, exact diagonals", "<option noslip_iterations='3'><flag diagexact='enable'/></option>", 3, 0.2}};
 
 static void parameters(void **state) {
   (void)state;
@@ -67,7 +72,9 @@ static void parameters(void **state) {
       for (int t = 0; t < 3; ++t) mj_step(o.mj, o.d);
       mj_forward(o.mj, o.d);
       assert_true(o.d->nefc > 8);
-      sn_check_step_parameters(&o, what, names, PARAMETERS, moved);
+      const bool sigmoid = cases[k].restitution > 0;
+      if (sigmoid) sn_oracle_sigmoid(&o, 0.01, 0.2, cases[k].restitution);
+      sn_check_step_parameters(&o, what, names, sigmoid ? PARAMETERS - 1 : PARAMETERS, moved);  // it reads no solref
       sn_oracle_free(&o);
     }
 }

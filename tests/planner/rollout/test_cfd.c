@@ -96,8 +96,8 @@ static void gradient_at_a_distance(void **state) {
   close_fixture(&forward);
 }
 
-// A model whose pairs are too many to list cannot look at all of them.
-static void too_many_pairs(void **state) {
+// A model whose pairs are too many to list cannot look at all of them; one with contacts of the sigmoid has others.
+static void refused_models(void **state) {
   (void)state;
   SnError err = {0};
   SnModel m = {.unlisted = 1};
@@ -107,6 +107,11 @@ static void too_many_pairs(void **state) {
   assert_int_equal(sn_cfd_check(&m, &s, &err), SN_ERR_UNSUPPORTED);
   assert_non_null(strstr(err.text, "switch cfd off"));
   m.unlisted = 0;
+  assert_int_equal(sn_cfd_check(&m, &s, &err), SN_OK);
+  m.opt.contact = SN_CONTACT_SIGMOID;
+  assert_int_equal(sn_cfd_check(&m, &s, &err), SN_ERR_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "option 'contact' of the model is sigmoid"));
+  s.cfd = SN_CFD_NONE;
   assert_int_equal(sn_cfd_check(&m, &s, &err), SN_OK);
 }
 
@@ -192,7 +197,7 @@ static void jump(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(gradient_at_a_distance), cmocka_unit_test(named_bodies),
-                                     cmocka_unit_test(too_many_pairs), cmocka_unit_test(surrogate),
+                                     cmocka_unit_test(refused_models), cmocka_unit_test(surrogate),
                                      cmocka_unit_test(jump)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

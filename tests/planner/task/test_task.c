@@ -16,7 +16,8 @@ static SnTask *parse(const char *text) {
 static const char *full =
     "description: a test\n"
     "model: hand/hand.xml\n"
-    "options: {timestep: 0.004, iterations: 7, solref: [0.01, 1], solimp: [0.1, 0.95, 0.001, 0.5, 2]}\n"
+    "options: {timestep: 0.004, iterations: 7, solref: [0.01, 1], solimp: [0.1, 0.95, 0.001, 0.5, 2], contact: sigmoid, "
+    "contact_stiffness: 0.3}\n"
     "initial: {keyframe: home, joints: {elbow: 0.5, wrist: -1}, activation: 0.2, settle: 0.3}\n"
     "perturb: {joints: {elbow: 0.1}, plan: 0.2}\n"
     "plan: {biceps: 0.3}\n"
@@ -54,6 +55,8 @@ static void full_file(void **state) {
   assert_true(t->options.has_timestep && t->options.timestep == 0.004 && t->options.has_iterations &&
               !t->options.has_tolerance);
   assert_true(t->options.nsolref == 2 && t->options.nsolimp == 5 && t->options.solimp[3] == 0.5);
+  assert_true(t->options.has_contact && t->options.contact == SN_CONTACT_SIGMOID && !t->options.has_contact_width &&
+              t->options.contact_stiffness == 0.3);
   assert_string_equal(t->keyframe, "home");
   assert_true(t->njoint == 2 && t->joint[1].value == -1 && t->settle == 0.3 && t->activation == 0.2);
   assert_true(t->nperturb == 1 && t->perturb_plan == 0.2 && t->nplan == 1 && t->plan[0].value == 0.3);
@@ -125,6 +128,10 @@ static void mistakes(void **state) {
   mistake(text, "reach.yaml:2:29: joint_velocities: a map of names and numbers is wanted");
   snprintf(text, sizeof text, HEAD "options: {integrator: discrete}\n%s", ok);
   mistake(text, "reach.yaml:2:23: integrator: 'discrete' is unknown, allowed is Euler|RK4|implicit|implicitfast");
+  snprintf(text, sizeof text, HEAD "options: {contact: soft}\n%s", ok);
+  mistake(text, "reach.yaml:2:20: contact: 'soft' is unknown, allowed is mujoco|sigmoid");
+  snprintf(text, sizeof text, HEAD "options: {contact: sigmoid, contact_width: 0}\n%s", ok);
+  mistake(text, "contact_width: 0 is out of bounds");
 }
 
 // A measure counts what its term counts, unless it says something else itself.
