@@ -47,12 +47,12 @@ typedef struct Case {
   double restitution;  // above 0: contacts of the sigmoid
 } Case;
 static const Case cases[] = {
-    {"noslip, cones", "<option cone='elliptic' noslip_iterations='3'/>", 3},
-    {"noslip, cones of six", "<option cone='elliptic' noslip_iterations='5' integrator='implicitfast'/>", 6},
-    {"noslip, pyramids", "<option noslip_iterations='4'/>", 4},
-    {"exact diagonals, cones", "<option cone='elliptic' impratio='3'><flag diagexact='enable'/></option>", 4},
-    {"exact diagonals, pyramids", "<option><flag diagexact='enable'/></option>", 3},
-    {"both", "<option noslip_iterations='3' cone='elliptic'><flag diagexact='enable'/></option>", 3},
+    {"noslip, cones", "<option cone='elliptic' noslip_iterations='3'/>", 3, 0},
+    {"noslip, cones of six", "<option cone='elliptic' noslip_iterations='5' integrator='implicitfast'/>", 6, 0},
+    {"noslip, pyramids", "<option noslip_iterations='4'/>", 4, 0},
+    {"exact diagonals, cones", "<option cone='elliptic' impratio='3'><flag diagexact='enable'/></option>", 4, 0},
+    {"exact diagonals, pyramids", "<option><flag diagexact='enable'/></option>", 3, 0},
+    {"both", "<option noslip_iterations='3' cone='elliptic'><flag diagexact='enable'/></option>", 3, 0},
     {"sigmoid, cones of six", "<option cone='elliptic' impratio='2'/>", 6, 0.3},
     {"sigmoid, pyramids", "<option integrator='implicitfast'/>", 4, 0.3},
     {"sigmoid, noslip, exact diagonals", "<option noslip_iterations='3'><flag diagexact='enable'/></option>", 3, 0.2}};
