@@ -29,6 +29,7 @@ import judge
 
 FIELDS = ["piece", "seconds", "resident", "proportional", "anonymous", "heap", "descriptors", "threads", "sessions",
           "connections", "planners", "processor", "planned", "lost", "wrong"]  # fmt: skip
+PROGRAMS = ("sinewd", "sinewctl", "sinew-import", "soak_clients")
 SETTLE = 3.5  # seconds after which sinewd has freed what killed clients left; orphan_seconds is 2
 AT_REST = {"sessions": 3, "connections": 8}  # those of clients that stay connected, and sinewctl's
 PATIENCE = 20.0  # seconds that descriptors and threads may take to be what they were
@@ -264,6 +265,11 @@ def main() -> int:
         folder = options.state or pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sinew-soak-")))
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
+        # Copies: a build in the same tree does not change what runs for hours.
+        copies = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sinew-soak-programs-")))
+        for name in PROGRAMS:
+            shutil.copy2(options.binaries / name, copies)
+        options.binaries = copies
         soak = Soak(options, folder)
         soak.run()
         if options.state and soak.samples:
