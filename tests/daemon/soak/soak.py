@@ -267,9 +267,11 @@ def main() -> int:
         folder = folder.resolve()
         # Copies: a build in the same tree does not change what runs for hours.
         copies = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sinew-soak-programs-")))
+        shutil.copytree(options.binaries.parent / "share", copies / "share")
+        (copies / "bin").mkdir()
         for name in PROGRAMS:
-            shutil.copy2(options.binaries / name, copies)
-        options.binaries = copies
+            shutil.copy2(options.binaries / name, copies / "bin")
+        options.binaries = copies / "bin"
         soak = Soak(options, folder)
         soak.run()
         if options.state and soak.samples:
