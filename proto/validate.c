@@ -6,7 +6,7 @@
 #include <string.h>
 
 // A row: bounds of one field. For numbers min and max; for strings the bytes; for arrays min and max of each entry and
-// the most entries. Single sub-messages need no row.
+// the most entries. Single sub-messages need no row. The rows of a message stand together.
 typedef struct Rule {
   const char *message;  // name in the schema, without the package
   const char *field;
@@ -125,6 +125,7 @@ static const Rule rules[] = {
     {"StreamState", "session", 1, ID, 0},
     {"StreamState", "seen", 0, ID, 0},
     {"SetConfigRequest", "session", 1, ID, 0},
+    {"SetConfigRequest", "terms", 0, 0, 512},
     {"TermSettings", "name", 1, SN_WIRE_NAME, 0},
     {"TermSettings", "weight", 0, REAL, 0},
     {"TermSettings", "terminal_weight", 0, REAL, 0},
@@ -133,7 +134,6 @@ static const Rule rules[] = {
     {"ResetRequest", "session", 1, ID, 0},
     {"ResetRequest", "seed", 0, ID, 0},
     {"CloseRequest", "session", 1, ID, 0},
-    {"SetConfigRequest", "terms", 0, 0, 512},
     {"StatisticsRequest", "session", 0, ID, 0},
     {"TraceRequest", "session", 0, ID, 0},
     {"TraceRequest", "after", 0, ID, 0},
@@ -196,11 +196,26 @@ static int refuse(SnWireError *err, const char *format, ...) {
 
 _Static_assert(sizeof(void *) == 8, "entries of arrays of pointers are 8 bytes");
 
-static const Rule *find_rule(const char *message, const char *field) {
-  for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-    if (!strcmp(rules[i].message, message) && !strcmp(rules[i].field, field)) return &rules[i];
+enum { RULES = sizeof rules / sizeof *rules };
+
+// The first row of a message; where it has none the end of the table. Rows of one message share its text, which saves
+// most comparisons where the compiler keeps equal texts once.
+static const Rule *find_rows(const char *message) {
+  const Rule *r = rules;
+  for (; r < rules + RULES; r++)
+    if ((r == rules || r->message != r[-1].message) && !strcmp(r->message, message)) break;
+  return r;
+}
+
+// The row of a field, from the first one of its message on.
+static const Rule *find_field(const Rule *rows, const char *field) {
+  for (const Rule *r = rows; r < rules + RULES && (r->message == rows->message || !strcmp(r->message, rows->message));
+       r++)
+    if (!strcmp(r->field, field)) return r;
   return NULL;
 }
+
+static const Rule *find_rule(const char *message, const char *field) { return find_field(find_rows(message), field); }
 
 static bool is_required(const char *message, const char *field) {
   for (size_t i = 0; i < sizeof required / sizeof *required; i++)
@@ -287,6 +302,7 @@ static bool is_absent(const ProtobufCFieldDescriptor *f, const void *message) {
 
 int sn_validate(const ProtobufCMessage *message, SnWireError *err) {
   const ProtobufCMessageDescriptor *d = message->descriptor;
+  const Rule *rows = find_rows(d->short_name);
   for (unsigned i = 0; i < d->n_fields; i++) {
     const ProtobufCFieldDescriptor *f = &d->fields[i];
     if (is_absent(f, message)) continue;
@@ -297,7 +313,7 @@ int sn_validate(const ProtobufCMessage *message, SnWireError *err) {
       if (sub && sn_validate(sub, err)) return -1;
       continue;
     }
-    const Rule *r = find_rule(d->short_name, f->name);
+    const Rule *r = find_field(rows, f->name);
     if (!r) return refuse(err, "%s.%s has no bounds", d->short_name, f->name);
     if (f->label == PROTOBUF_C_LABEL_REPEATED ? check_array(r, f, message, err) : check_value(r, f, p, -1, err))
       return -1;

@@ -37,11 +37,11 @@ SinewStatus sn_handshake_prepare(const SnHandshake *h, void *socket, SinewError 
 }
 
 SinewStatus sn_handshake_watch(SnHandshake *h, void *context, void *socket, const char *endpoint, SinewError *err) {
-  char name[64];
+  char name[80];
   const int zero = 0, shaken = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                                ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
   const int events = ZMQ_EVENT_DISCONNECTED | (strncmp(endpoint, "tcp://", 6) == 0 ? shaken : 0);
-  snprintf(name, sizeof name, "inproc://handshake-%d", ++h->sockets);
+  snprintf(name, sizeof name, "inproc://handshake-%p-%d", (const void *)h, ++h->sockets);
   if (h->refused) h->ended = 0;  // else handshakes of the socket before count on: in a row
   h->refused = h->lost = false;
   h->monitor = zmq_socket(context, ZMQ_PAIR);

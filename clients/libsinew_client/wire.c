@@ -33,6 +33,7 @@ static const ApiStruct DEF = {"SinewClientDef", "sinew_default_client", sizeof(S
 
 struct SinewClient {
   void *context, *socket;
+  bool shares;      // the context is another one's
   void *telemetry;  // or NULL
   char *endpoint;
   SnHandshake handshake;
@@ -97,27 +98,33 @@ SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint6
   return api_ok(err);
 }
 
-// Receives a reply, or returns SINEW_ERR_TIMEOUT as soon as something has happened to the connection.
+// Waits until there is a reply or something has happened to the connection.
+static void wait_for_reply(SinewClient *client, double wait) {
+  zmq_pollitem_t item[2] = {{.socket = client->socket, .events = ZMQ_POLLIN},
+                            {.socket = client->handshake.monitor, .events = ZMQ_POLLIN}};
+  zmq_poll(item, item[1].socket ? 2 : 1, (long)fmin(ceil(wait * 1e3), INT_MAX));
+}
+
+// Receives a reply, or returns SINEW_ERR_TIMEOUT as soon as something has happened to the connection. One that is there
+// is taken before anything else is looked at.
 static SinewStatus receive_once(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
   *reply = NULL;
   // Without a socket zmq_poll would look at file descriptor 0.
   if (!client->socket) return sn_wire_fail(err, SINEW_ERR_MEMORY, "not connected to %s", client->endpoint);
-  zmq_pollitem_t item[2] = {{.socket = client->socket, .events = ZMQ_POLLIN},
-                            {.socket = client->handshake.monitor, .events = ZMQ_POLLIN}};
-  const int ready = zmq_poll(item, item[1].socket ? 2 : 1, wait > 0 ? (long)fmin(ceil(wait * 1e3), INT_MAX) : 0);
-  if (ready <= 0) return SINEW_ERR_TIMEOUT;
-  const SinewStatus let_in = sn_handshake_check(&client->handshake, client->endpoint, err);
-  if (let_in != SINEW_OK) return let_in;
-  if (!item[0].revents) return SINEW_ERR_TIMEOUT;
   zmq_msg_t message;
   zmq_msg_init(&message);
-  if (zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) < 0) {
-    zmq_msg_close(&message);
-    return SINEW_ERR_TIMEOUT;
+  bool came = zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) >= 0;
+  if (!came && wait > 0) {
+    wait_for_reply(client, wait);
+    came = zmq_msg_recv(&message, client->socket, ZMQ_DONTWAIT) >= 0;
   }
-  *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
+  SinewStatus status = came ? SINEW_OK : sn_handshake_check(&client->handshake, client->endpoint, err);
+  if (!came && status == SINEW_OK) status = SINEW_ERR_TIMEOUT;
+  if (came) *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&message), zmq_msg_data(&message));
   zmq_msg_close(&message);
-  return *reply ? SINEW_OK : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
+  if (came && !*reply)
+    return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the answer of %s is not a Reply", client->endpoint);
+  return status;
 }
 
 SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
@@ -278,7 +285,7 @@ static SinewStatus start(SinewClient *client, const SinewClientDef *def, SinewEr
   if (!endpoint && !sn_default_endpoint(text, sizeof text))
     return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
   client->endpoint = strdup(endpoint ? endpoint : text);
-  client->context = zmq_ctx_new();
+  if (!client->shares) client->context = zmq_ctx_new();
   if (!client->endpoint || !client->context) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   SinewStatus status = sn_handshake_keys(&client->handshake, def->server_key, def->key_file, err);
   if (status == SINEW_OK && client->handshake.keyed && strncmp(client->endpoint, "tcp://", 6) != 0)
@@ -297,6 +304,10 @@ SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retr
 }
 
 SinewClient *sinew_client_connect_by(const SinewClientDef *given, SinewError *err) {
+  return sn_wire_connect(given, NULL, err);
+}
+
+SinewClient *sn_wire_connect(const SinewClientDef *given, void *context, SinewError *err) {
   SinewClientDef def = sinew_default_client();
   if (api_take(&DEF, given, &def, err) != SINEW_OK) return NULL;
   if (!(def.timeout > 0) || def.retries < 0) {
@@ -310,6 +321,8 @@ SinewClient *sinew_client_connect_by(const SinewClientDef *given, SinewError *er
   }
   client->timeout = def.timeout;
   client->retries = def.retries;
+  client->context = context;
+  client->shares = context != NULL;
   if (start(client, &def, err) == SINEW_OK) return client;
   sinew_client_disconnect(client);
   return NULL;
@@ -320,7 +333,7 @@ void sinew_client_disconnect(SinewClient *client) {
   sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
   if (client->telemetry) zmq_close(client->telemetry);
-  if (client->context) zmq_ctx_term(client->context);
+  if (client->context && !client->shares) zmq_ctx_term(client->context);
   free(client->endpoint);
   free(client);
 }

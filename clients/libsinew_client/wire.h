@@ -7,6 +7,10 @@
 #include "clients/include/sinew_client.h"
 #include "proto/sinew.pb-c.h"
 
+// Connects a client as sinew_client_connect_by does, with sockets of a context of libzmq that its caller ends after all
+// its clients; NULL: of its own. Each context has threads: a program with hundreds of clients wants one.
+SinewClient *sn_wire_connect(const SinewClientDef *def, void *context, SinewError *err);
+
 // Sends a request (its id is set here) and waits for the reply, retrying after a time-out with a fresh socket. Returns
 // SINEW_ERR_REFUSED for an error reply, SINEW_ERR_PROTOCOL for one of another kind than the request. On SINEW_OK *reply
 // is the caller's, freed with sn_free_reply; else it is NULL.

@@ -21,6 +21,7 @@ typedef struct LoadOptions {
   double deadline;        // for a plan [s]
   double watch;           // requests a second, each watcher
   double seconds;         // each stage lasts
+  double rate;            // plans a second that can be made; 0: it is measured
   long seed;
   double load[LOAD_STAGES];  // each stage's, in plans that can be made
   int nload;
@@ -60,9 +61,13 @@ typedef struct LoadClient {
   int latest;                // number of its latest request that the stage keeps, -1: none
 } LoadClient;
 
+// Says whose processor time it is.
+typedef enum LoadPart { LOAD_PLANNER, LOAD_REST, LOAD_OURS, LOAD_PARTS } LoadPart;
+
 // Holds what a stage has met.
 typedef struct LoadStage {
   double load, rate, seconds;  // in plans that can be made; plans asked for a second; that it took
+  double busy[LOAD_PARTS];     // processors that the daemon's planner took, its other threads, and this program
   LoadRequest *request;        // (nrequest)
   int nrequest, capacity;
 } LoadStage;

@@ -4,7 +4,11 @@
 #include <math.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clients/load/load.h"
 #include "physics/base/clock.h"
@@ -109,27 +113,59 @@ static bool run_send_due(LoadClient *clients, const LoadOptions *o, LoadStage *s
   return true;
 }
 
-// Waits until an answer is there or `until`, and takes what is there.
-static bool run_wait(LoadClient *clients, int n, struct pollfd *fd, double until, LoadStage *stage, SinewError *err) {
+// Fills ready[RUN_READY] with clients that may have an answer, waiting until `until` for the first; returns how many.
+// One file stands for all of theirs: the system does not look at each of hundreds of them for each answer.
+enum { RUN_READY = 64 };
+static int run_wait(int all, double until, struct epoll_event *ready) {
   const double left = fmin(fmax(0, until - sn_clock_now()), 0.1);
   const struct timespec wait = {0, (long)(1e9 * left)};
-  if (ppoll(fd, (nfds_t)n, &wait, NULL) < 0 && errno != EINTR)
-    return sn_wire_fail(err, SINEW_ERR_MEMORY, "cannot wait for answers"), false;
-  for (int i = 0; i < n; ++i)
-    if (fd[i].revents && !run_receive(&clients[i], stage, err)) return false;
+  struct pollfd file = {all, POLLIN, 0};
+  return ppoll(&file, 1, &wait, NULL) > 0 ? (int)fmax(0, epoll_wait(all, ready, RUN_READY, 0)) : 0;
+}
+
+// Returns the file of the first n clients, to be closed, or -1.
+static int run_watch(const LoadClient *clients, int n, SinewError *err) {
+  const int all = epoll_create1(EPOLL_CLOEXEC);
+  bool good = all >= 0;
+  for (int i = 0; good && i < n; ++i) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
+    good = epoll_ctl(all, EPOLL_CTL_ADD, sn_wire_descriptor(clients[i].client), &event) == 0;
+  }
+  if (good) return all;
+  sn_wire_fail(err, SINEW_ERR_MEMORY, "cannot wait for answers: %s", strerror(errno));
+  if (all >= 0) close(all);
+  return -1;
+}
+
+// Processor time so far [s]: the daemon's by its metrics, NaN where it does not tell them, and our own.
+static bool run_processors(SinewClient *client, double seconds[LOAD_PARTS], SinewError *err) {
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  Sinew__V1__MetricsRequest metrics = SINEW__V1__METRICS_REQUEST__INIT;
+  Sinew__V1__Reply *reply;
+  struct rusage own;
+  request.body_case = SINEW__V1__REQUEST__BODY_METRICS;
+  request.metrics = &metrics;
+  if (sn_wire_ask(client, &request, &reply, err) != SINEW_OK) return false;
+  static const char name[] = "\nsinew_cpu_seconds_total{threads=\"";
+  const bool told = reply->body_case == SINEW__V1__REPLY__BODY_METRICS;
+  seconds[LOAD_PLANNER] = seconds[LOAD_REST] = told ? 0 : NAN;
+  for (const char *at = told ? strstr(reply->metrics->text, name) : NULL; at; at = strstr(at, name)) {
+    at += sizeof name - 1;
+    const char *value = strchr(at, ' ');
+    seconds[strncmp(at, "planner", 7) ? LOAD_REST : LOAD_PLANNER] += value ? strtod(value, NULL) : NAN;
+  }
+  sn_free_reply(reply);
+  getrusage(RUSAGE_SELF, &own);
+  seconds[LOAD_OURS] = (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec) +
+                       1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec);
   return true;
 }
 
-static struct pollfd *run_descriptors(const LoadClient *clients, int n, SinewError *err) {
-  struct pollfd *fd = calloc((size_t)n, sizeof *fd);
-  if (!fd) sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
-  for (int i = 0; fd && i < n; ++i) fd[i] = (struct pollfd){sn_wire_descriptor(clients[i].client), POLLIN, 0};
-  return fd;
-}
-
 bool load_run(LoadClient *clients, const LoadOptions *o, LoadStage *stage, SinewError *err) {
-  struct pollfd *fd = run_descriptors(clients, o->clients, err);
-  if (!fd) return false;
+  double before[LOAD_PARTS], after[LOAD_PARTS], next;
+  struct epoll_event ready[RUN_READY];
+  const int all = run_watch(clients, o->clients, err);
+  bool good = all >= 0 && run_processors(clients[0].client, before, err);
   const double now = sn_clock_now(), begin = now + SETTLING, end = begin + o->seconds;
   unsigned short seed[3] = {(unsigned short)o->seed, (unsigned short)(o->seed >> 16), 1};
   for (int i = 0; i < o->clients; ++i) {
@@ -137,40 +173,48 @@ bool load_run(LoadClient *clients, const LoadOptions *o, LoadStage *stage, Sinew
     clients[i].next = now + erand48(seed) * clients[i].period;
     clients[i].latest = -1;
   }
-  double next;
-  bool good = true;
-  while (good && sn_clock_now() < end + LAST_ANSWERS)
-    good = run_send_due(clients, o, stage, begin, end, &next, err) &&
-           run_wait(clients, o->clients, fd, fmin(next, end + LAST_ANSWERS), stage, err);
+  while (good && sn_clock_now() < end + LAST_ANSWERS) {
+    good = run_send_due(clients, o, stage, begin, end, &next, err);
+    const int n = good ? run_wait(all, fmin(next, end + LAST_ANSWERS), ready) : 0;
+    for (int i = 0; good && i < n; ++i) good = run_receive(&clients[ready[i].data.u32], stage, err);
+  }
   stage->seconds = o->seconds;
-  free(fd);
-  return good;
+  if (all >= 0) close(all);
+  if (!good || !run_processors(clients[0].client, after, err)) return false;
+  for (int k = 0; k < LOAD_PARTS; ++k) stage->busy[k] = (after[k] - before[k]) / (SETTLING + o->seconds + LAST_ANSWERS);
+  return true;
+}
+
+// Takes the answers of a client, and asks again after each. It goes on until there is none: see run_send_due.
+static bool run_ask_again(LoadClient *c, int iterations, int *answers, SinewError *err) {
+  Sinew__V1__Reply *reply;
+  SinewStatus status;
+  uint64_t id;
+  while ((status = sn_wire_receive(c->client, 0, &reply, err)) == SINEW_OK) {
+    const bool good = sn_wire_check(reply, err) == SINEW_OK;
+    sn_free_reply(reply);
+    ++*answers;
+    if (!good || !run_send(c, sn_clock_now(), iterations, 0, &id, err)) return false;
+  }
+  return status == SINEW_ERR_TIMEOUT;
 }
 
 double load_measure_rate(LoadClient *clients, const LoadOptions *o, SinewError *err) {
-  struct pollfd *fd = run_descriptors(clients, o->sessions, err);
+  struct epoll_event ready[RUN_READY];
+  const int all = run_watch(clients, o->sessions, err), iterations = o->iterations > 0 ? o->iterations : 1;
   const double now = sn_clock_now(), begin = now + SETTLING, end = begin + MEASURING;
-  const int iterations = o->iterations > 0 ? o->iterations : 1;
   uint64_t id;
-  int plans = 0;
-  bool good = fd != NULL;
-  for (int i = 0; good && i < o->sessions; ++i) good = run_send(&clients[i], now, iterations, 0, &id, err);
+  int plans = 0, settling = 0;
+  bool good = all >= 0;
+  for (int i = 0; good && i < o->sessions; ++i)
+    good =
+        run_send(&clients[i], now, iterations, 0, &id, err) && run_ask_again(&clients[i], iterations, &settling, err);
   while (good && sn_clock_now() < end) {
-    const struct timespec wait = {0, 10000000};
-    ppoll(fd, (nfds_t)o->sessions, &wait, NULL);
-    for (int i = 0; good && i < o->sessions; ++i) {
-      Sinew__V1__Reply *reply;
-      SinewStatus status;
-      while (good && (status = sn_wire_receive(clients[i].client, 0, &reply, err)) == SINEW_OK) {
-        good = sn_wire_check(reply, err) == SINEW_OK;
-        sn_free_reply(reply);
-        plans += sn_clock_now() >= begin;
-        if (good) good = run_send(&clients[i], sn_clock_now(), iterations, 0, &id, err);
-      }
-      good = good && status == SINEW_ERR_TIMEOUT;
-    }
+    const int n = run_wait(all, sn_clock_now() + 0.01, ready);
+    for (int i = 0; good && i < n; ++i)
+      good = run_ask_again(&clients[ready[i].data.u32], iterations, sn_clock_now() < begin ? &settling : &plans, err);
   }
-  free(fd);
+  if (all >= 0) close(all);
   return good ? plans / MEASURING : -1;
 }
 

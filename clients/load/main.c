@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zmq.h>
 
 #include "clients/base/args.h"
 #include "clients/base/daemon_args.h"
@@ -14,7 +15,7 @@
 // Times to wait [s]: for the first import of a large model, for any other answer.
 enum { IMPORTING = 60, ANSWERING = 10 };
 
-enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED };
+enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED, KEY_RATE };
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of all sessions (default arm_reach)", 0},
@@ -23,6 +24,7 @@ static const struct argp_option OPTIONS[] = {
     {"sessions", 'n', "N", 0, "sessions, each of a client of its own (default 64)", 0},
     {"load", 'l', "X,...", 0,
      "plans asked for, in plans that can be made: a stage for each number (default 0.1,1,2,10)", 0},
+    {"rate", KEY_RATE, "N", 0, "plans a second that can be made (default: it is measured before the first stage)", 0},
     {"deadline", 'd', "S", 0, "time for a plan (default 0.05)", 0},
     {"iterations", KEY_ITERATIONS, "N", 0, "of a plan at most (default 0: until its deadline)", 0},
     {"watch", KEY_WATCH, "N", 0, "requests a second of each client without a session (default 1)", 0},
@@ -70,6 +72,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case 's':
       o->seconds = sn_arg_seconds(state, "seconds", arg);
+      return 0;
+    case KEY_RATE:
+      o->rate = sn_arg_number(state, arg, 0.001, 1e6);
       return 0;
     case KEY_SEED:
       o->seed = sn_arg_seed(state, arg);
@@ -127,12 +132,15 @@ static void close_session(LoadClient *c) {
   if (sn_request(c->client, &request, &reply, NULL) == SINEW_OK) sn_free_reply(reply);
 }
 
-static bool connect_clients(LoadClient *clients, const LoadOptions *o, SinewError *err) {
+// One context for all of them, else each had threads of its own; a client has three sockets, two of them to watch it.
+static bool connect_clients(LoadClient *clients, const LoadOptions *o, void *context, SinewError *err) {
   SinewClientDef def = o->daemon;
   def.timeout = ANSWERING;
   def.retries = 0;
+  if (!context || zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 3 * o->clients + 8) != 0)
+    return sn_wire_fail(err, SINEW_ERR_MEMORY, "no sockets for %d clients", o->clients), false;
   for (int i = 0; i < o->clients; ++i) {
-    clients[i].client = sinew_client_connect_by(&def, err);
+    clients[i].client = sn_wire_connect(&def, context, err);
     if (!clients[i].client) return false;
     if (i >= o->sessions) continue;
     sn_wire_set_timeout(clients[i].client, i == 0 ? IMPORTING : ANSWERING);
@@ -150,9 +158,8 @@ static void disconnect_clients(LoadClient *clients, int n) {
 }
 
 static bool run_stages(LoadClient *clients, const LoadOptions *o, LoadStage *stages, double *rate, SinewError *err) {
-  if (!connect_clients(clients, o, err)) return false;
   if (!o->json) fprintf(stderr, "%d clients are connected, %d sessions open\n", o->clients, o->sessions);
-  *rate = load_measure_rate(clients, o, err);
+  *rate = o->rate > 0 ? o->rate : load_measure_rate(clients, o, err);
   if (*rate == 0) sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan was made in the time of the measurement");
   if (!(*rate > 0)) return false;
   for (int i = 0; i < o->nload; ++i) {
@@ -187,13 +194,14 @@ int main(int argc, char **argv) {
   argp_parse(&argp, argc, argv, 0, NULL, &o);
   SinewError err = {0};
   LoadClient *clients = calloc((size_t)o.clients, sizeof *clients);
+  void *context = zmq_ctx_new();
   LoadStage stages[LOAD_STAGES] = {0};
   double rate = 0;
   int result = 0;
   if (!clients) {
     sn_wire_fail(&err, SINEW_ERR_MEMORY, "out of memory");
     result = fail(&err);
-  } else if (!run_stages(clients, &o, stages, &rate, &err)) {
+  } else if (!connect_clients(clients, &o, context, &err) || !run_stages(clients, &o, stages, &rate, &err)) {
     result = fail(&err);
   } else {
     (o.json ? load_print_json : load_print)(stages, o.nload, rate, &o, stdout);
@@ -201,5 +209,6 @@ int main(int argc, char **argv) {
   for (int i = 0; i < o.nload; ++i) load_stage_free(&stages[i]);
   if (clients) disconnect_clients(clients, o.clients);
   free(clients);
+  if (context) zmq_ctx_term(context);
   return result;
 }

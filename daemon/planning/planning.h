@@ -121,7 +121,8 @@ typedef struct SnScheduler {
   SnReaper reaper;
   SnHistogram wakes;   // how long after it should have the thread woke up, where it had nothing to do; any thread reads
   SnLateness slices;   // how long after its end a slice on the CPU comes back
-  SnLateness answers;  // how long it takes from a plan's last slice until its answer is on its way
+  SnLateness answers;  // how long it takes from a plan's last slice until its answer is at its socket; the event loop's
+  _Atomic double answering;  // time kept back for that [s]; the event loop writes it
 
   pthread_t thread;
   bool running;
@@ -138,6 +139,9 @@ void sn_scheduler_add(SnScheduler *scheduler, SnSession *session);
 
 // Hands a plan request over; the one that it replaces is answered. The event loop calls it.
 void sn_scheduler_state(SnScheduler *scheduler, SnJob *job);
+
+// Notes how many seconds after its last slice the answer of a plan was handed to its socket. The event loop calls it.
+void sn_scheduler_sent(SnScheduler *scheduler, double seconds);
 
 // Hands a command over; false when the queue is full, and the caller keeps the job. The event loop calls it, or a
 // loader thread that holds the session.

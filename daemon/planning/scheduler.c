@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/base/realtime.h"
+#include "daemon/base/threads.h"
 #include "daemon/planning/backends_private.h"
 #include "daemon/planning/serve_private.h"
 #include "daemon/planning/turn_private.h"
@@ -243,9 +244,10 @@ static void end(SnScheduler *s) {
 static void *scheduler_main(void *argument) {
   SnScheduler *s = argument;
   SnError err = {0};
+  sn_thread_name("planner");
   SnCode code = sn_realtime_processors(s->config->planner_processors, &err);
   if (code == SN_OK) code = sn_realtime_priority(s->config->priority, &err);
-  // Its threads are as this one.
+  // Its threads are as this one, by their name, too.
   if (code == SN_OK) code = sn_backends_open(&s->backends, s->config, s->log, wake, s, &err);
   if (code != SN_OK) s->failed = err;
   sem_post(&s->opened);
@@ -269,6 +271,7 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
   s->sessions = NULL;
   s->background = s->account = 0;
   s->slices = s->answers = (SnLateness){.n = 0};
+  atomic_store(&s->answering, 0);
   atomic_store(&s->evaluations, 0);
   atomic_store(&s->alive, sn_clock_now());
   atomic_store(&s->stopping, false);
@@ -296,6 +299,11 @@ void sn_scheduler_state(SnScheduler *s, SnJob *job) {
   SnJob *replaced = sn_mailbox_push(&session->states, job);
   if (replaced) sn_serve_replaced(s, session, replaced);
   sn_queue_wake(&s->commands);
+}
+
+void sn_scheduler_sent(SnScheduler *s, double seconds) {
+  sn_lateness_note(&s->answers, seconds);
+  atomic_store(&s->answering, s->answers.expected);
 }
 
 bool sn_scheduler_command(SnScheduler *s, SnJob *job) { return sn_queue_push(&s->commands, job); }

@@ -221,7 +221,6 @@ static void answer(SnScheduler *s, SnSession *session, const SnJob *job, const S
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
   else
     sn_serve_send_plan(s, session, &job->route, job, &out, ended, true);
-  sn_lateness_note(&s->answers, sn_clock_now() - ended);
   if (!scratch.failed) sn_record_plan(s, session, &out);
   sn_scratch_free(&scratch);
 }

@@ -28,7 +28,7 @@
 static double allowed_time(const SnJob *job) { return job->due - job->route.arrived; }
 
 double sn_turn_deadline(const SnScheduler *s, const SnJob *job) {
-  return job->due - fmin(s->answers.expected + WAY, KEPT_BACK * allowed_time(job));
+  return job->due - fmin(atomic_load(&s->answering) + WAY, KEPT_BACK * allowed_time(job));
 }
 
 double sn_turn_margin(const SnScheduler *s, const SnJob *job) {

@@ -9,8 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "daemon/base/memory.h"
+#include "daemon/base/threads.h"
 #include "daemon/requests/handlers_private.h"
 #include "physics/base/clock.h"
 
@@ -257,6 +259,24 @@ static void write_memory(FILE *f, SnDaemon *d, const SnWireCounts *w, const SnDe
 #undef WRITE_LOADS
 }
 
+static double seconds_of(clockid_t clock) {
+  struct timespec t = {0};
+  clock_gettime(clock, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// The event loop writes this, so its time is that of the calling thread.
+static void write_processors(FILE *f) {
+  const double loop = seconds_of(CLOCK_THREAD_CPUTIME_ID), planner = sn_threads_seconds("planner"),
+               sockets = sn_threads_seconds("ZMQbg/IO"), all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  family(f, "sinew_cpu_seconds_total", COUNTER,
+         "Time of processors: the event loop, the threads that plan, libzmq's, and all others.");
+  labelled(f, "sinew_cpu_seconds_total", "threads", "event_loop", loop);
+  labelled(f, "sinew_cpu_seconds_total", "threads", "planner", planner);
+  labelled(f, "sinew_cpu_seconds_total", "threads", "sockets", sockets);
+  labelled(f, "sinew_cpu_seconds_total", "threads", "others", fmax(0, all - loop - planner - sockets));
+}
+
 static void write_log(FILE *f, SnLogState *log) {
   family(f, "sinew_log_lines_total", COUNTER, "Lines of the log, by what became of them.");
   labelled(f, "sinew_log_lines_total", "outcome", "written", (double)atomic_load(&log->written));
@@ -301,6 +321,7 @@ static bool write_all(FILE *f, SnDaemon *d) {
   write_wire(f, &wire);
   write_queues(f, d, &wire);
   write_memory(f, d, &wire, &device);
+  write_processors(f);
   return write_sessions(f, d, &device);
 }
 

@@ -84,10 +84,11 @@ SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply
 void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
   if (!reply) return;
   pthread_mutex_lock(&outbox->mutex);
+  const bool first = outbox->first == NULL;  // others are taken together with those before them
   *outbox->last = reply;
   outbox->last = &reply->next;
   pthread_mutex_unlock(&outbox->mutex);
-  sn_outbox_wake(outbox);
+  if (first) sn_outbox_wake(outbox);
 }
 
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {

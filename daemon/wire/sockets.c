@@ -279,6 +279,7 @@ void sn_sockets_close(SnSockets *s, double linger) {
 
 // True when the reply needs no further care: sent, or its client is gone.
 static bool try_send(SnSockets *s, const SnReply *p) {
+  s->router.behind = true;
   if (!s->router.socket ||
       zmq_send(s->router.socket, p->route.identity, p->route.size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
     const bool gone = !s->router.socket || errno != EAGAIN;
@@ -359,15 +360,17 @@ void sn_sockets_publish(SnSockets *s, const void *bytes, size_t size) {
 
 void sn_sockets_publish_record(SnSockets *s, const SnRecordMessage *record) {
   void *socket = s->records.socket;
+  s->records.behind = true;
   if (socket && zmq_send(socket, record->topic, strlen(record->topic), ZMQ_SNDMORE | ZMQ_DONTWAIT) >= 0)
     zmq_send(socket, record->bytes, record->size, ZMQ_DONTWAIT);
 }
 
-void sn_sockets_read_subscriptions(SnSockets *s) {
+bool sn_sockets_read_subscriptions(SnSockets *s) {
   for (int i = 0; s->records.socket && i < SUBSCRIPTIONS_BURST; i++) {
     unsigned char frame[SUBSCRIBER_BYTES + 1];
     const int n = zmq_recv(s->records.socket, frame, sizeof frame, ZMQ_DONTWAIT);
-    if (n < 0) return;
+    if (n < 0) return false;
     if (n <= (int)sizeof frame) sn_records_subscribe(s->subscribed, frame, (size_t)n);
   }
+  return s->records.socket != NULL;
 }

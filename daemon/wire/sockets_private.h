@@ -36,6 +36,7 @@ typedef struct SnListener {
   uint64_t refused, refused_told;  // connections beyond the limit; of these, those that the log knows of
   uint64_t evicted, evicted_told;  // idle ones that gave way to such
   SnSocketFile file;
+  bool behind;   // it has sent, or was not read to its end: its file does not tell of all that came
   double opens;  // when it listens again, on sn_clock_now(); 0: it does, or there is none
 } SnListener;
 
@@ -92,7 +93,7 @@ void sn_sockets_publish(SnSockets *sockets, const void *bytes, size_t size);
 
 // Publishes a record. Subscribers that have too many waiting do not get it.
 void sn_sockets_publish_record(SnSockets *sockets, const SnRecordMessage *record);
-// Reads who has subscribed to records, and who does not any more.
-void sn_sockets_read_subscriptions(SnSockets *sockets);
+// Reads who has subscribed to records, and who does not any more. Returns whether there may be more.
+bool sn_sockets_read_subscriptions(SnSockets *sockets);
 
 #endif

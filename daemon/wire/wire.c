@@ -1,6 +1,7 @@
 #include "daemon/wire/wire.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -11,12 +12,26 @@
 #include "daemon/wire/users_private.h"
 #include "physics/base/clock.h"
 
-// Requests read in a row before others get their turn; the time between tries at full pipes, in milliseconds; requests
-// that a connection may have waiting, and how many of the longest.
-enum { READ_BURST = 4096, RETRY_MS = 2, MAX_WAITING = 65536, LONGEST_WAITING = 16 };
+// Requests read in a row before others get their turn, and how many of these before it is looked whose they are; the
+// time between tries at full pipes, in milliseconds; requests that a connection may have waiting, and how many of the
+// longest.
+enum { READ_BURST = 4096, READ_TOGETHER = 64, RETRY_MS = 2, MAX_WAITING = 65536, LONGEST_WAITING = 16 };
+
+// Sockets are looked at so often even where libzmq has not said that there is something [s].
+#define LOOK_TIME 0.05
+
+// A request as it came.
+typedef struct Arrival {
+  SnRoute route;  // with the file of the connection alone
+  int name;       // bytes of its routing id
+  bool several;   // it had several frames
+  zmq_msg_t frame;
+} Arrival;
 
 struct SnWire {
   SnSockets sockets;
+  Arrival arrival[READ_TOGETHER];
+  double looked;  // when all sockets were looked at
   SnInbox inbox;
   SnMemoryGuard guard;
   const SnLog *log;
@@ -49,36 +64,55 @@ void sn_wire_close(SnWire *wire, double linger) {
   free(wire);
 }
 
-// The poll items of all sockets. Returns how many.
-static int fill_items(const SnWire *wire, zmq_pollitem_t *items) {
-  const SnSockets *s = &wire->sockets;
-  const SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
-  int n = 0;
-  for (int i = 0; i < 3; i++) {
-    if (!listener[i]->socket) continue;
-    items[n++] = (zmq_pollitem_t){listener[i]->socket, 0, ZMQ_POLLIN, 0};
-    items[n++] = (zmq_pollitem_t){listener[i]->monitor, 0, ZMQ_POLLIN, 0};
-  }
-  if (s->zap.socket) items[n++] = (zmq_pollitem_t){s->zap.socket, 0, ZMQ_POLLIN, 0};
-  return n;
+// The file that libzmq makes readable when something has happened to a socket that was read to its end.
+static int file_of(void *socket) {
+  int fd = -1;
+  size_t size = sizeof fd;
+  return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+}
+
+// Lets a socket do what it was told by other threads. Returns whether it can be read.
+static bool can_be_read(void *socket) {
+  int events = 0;
+  size_t size = sizeof events;
+  return socket && zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) == 0 && (events & ZMQ_POLLIN);
+}
+
+// One call of poll() for all: zmq_poll() asks the system about each socket, before and after. What a socket takes in
+// while it sends makes its file readable no more, so one that has sent is asked. Returns the time to wait [ms].
+static int time_to_wait(SnWire *wire, int max_ms) {
+  SnListener *router = &wire->sockets.router;
+  const bool unread = wire->inbox.count > 0 || (router->behind && can_be_read(router->socket));
+  if (unread || wire->sockets.records.behind || wire->sockets.zap.more) return 0;
+  const int interval = sn_memory_guard_interval(&wire->guard);
+  return wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
 }
 
 bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms) {
   SnSockets *s = &wire->sockets;
-  SnListener *listener[3] = {&s->router, &s->telemetry, &s->records};
-  zmq_pollitem_t items[7 + SN_WIRE_FILES];
-  int n = fill_items(wire, items), item[SN_WIRE_FILES];
-  for (int i = 0; i < SN_WIRE_FILES; i++) {
-    item[i] = fd[i] >= 0 ? n : -1;
-    if (fd[i] >= 0) items[n++] = (zmq_pollitem_t){NULL, fd[i], ZMQ_POLLIN, 0};
+  SnListener *const listener[3] = {&s->router, &s->telemetry, &s->records};
+  enum { ZAP = SN_WIRE_FILES, SOCKET, MONITOR = SOCKET + 3, FILES = MONITOR + 3 };
+  struct pollfd file[FILES] = {0};
+  for (int i = 0; i < SN_WIRE_FILES; i++) file[i].fd = fd[i];
+  file[ZAP].fd = file_of(s->zap.socket);
+  for (int i = 0; i < 3; i++) {
+    file[SOCKET + i].fd = file_of(listener[i]->socket);
+    file[MONITOR + i].fd = file_of(listener[i]->monitor);
   }
-  const int interval = sn_memory_guard_interval(&wire->guard);
-  const int wait = wire->inbox.count > 0 ? 0 : wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
-  if (zmq_poll(items, n, wait) < 0 && errno != EINTR) return false;
-  for (int i = 0; i < SN_WIRE_FILES; i++) ready[i] = item[i] >= 0 && items[item[i]].revents != 0;
-  for (int i = 0; i < 3; i++) sn_sockets_read_monitor(s, listener[i]);
-  sn_sockets_read_subscriptions(s);
-  sn_zap_answer(&s->zap);
+  for (int i = 0; i < FILES; i++) file[i].events = POLLIN;
+  if (poll(file, FILES, time_to_wait(wire, max_ms)) < 0) {
+    if (errno != EINTR) return false;
+    for (int i = 0; i < FILES; i++) file[i].revents = 0;
+  }
+  const double now = sn_clock_now();
+  const bool all = now - wire->looked >= LOOK_TIME;
+  if (all) wire->looked = now;
+  for (int i = 0; i < SN_WIRE_FILES; i++) ready[i] = file[i].revents != 0;
+  for (int i = 0; i < 3; i++)
+    if (all || file[MONITOR + i].revents) sn_sockets_read_monitor(s, listener[i]);
+  if (all || file[SOCKET + 1].revents) can_be_read(s->telemetry.socket);
+  if (all || file[SOCKET + 2].revents || s->records.behind) s->records.behind = sn_sockets_read_subscriptions(s);
+  if (all || file[ZAP].revents || s->zap.more) sn_zap_answer(&s->zap);
   return true;
 }
 
@@ -95,51 +129,63 @@ static bool drop_rest(void *socket, zmq_msg_t *frame) {
 // libzmq numbers clients without a name: a zero and four bytes.
 static bool is_name(const SnRoute *route) { return route->size != 5 || route->identity[0] != 0; }
 
-// Reads one request: the routing id of the client, then exactly one frame. False when there is none. A routing id
-// longer than libzmq allows its users, which a connection can give itself all the same, is nobody that could be
-// answered: cut to our size it would be somebody else. *refused counts such ones.
-static bool read_request(SnWire *wire, int *refused) {
-  SnConnections *connections = &wire->sockets.connections;
-  SnRoute route = {.arrived = sn_clock_now()};
+// Receives one request: the routing id of the client, then exactly one frame. False when there is none.
+static bool receive(SnWire *wire, Arrival *a) {
   void *router = wire->sockets.router.socket;
-  const int n = router ? zmq_recv(router, route.identity, sizeof route.identity, ZMQ_DONTWAIT) : -1;
-  if (n < 0) return false;
-  const bool nobody = n > (int)sizeof route.identity;
-  route.size = nobody ? 0 : (uint8_t)n;
+  a->route = (SnRoute){.arrived = sn_clock_now()};
+  a->name = router ? zmq_recv(router, a->route.identity, sizeof a->route.identity, ZMQ_DONTWAIT) : -1;
+  if (a->name < 0) return false;
+  a->route.link.fd = -1;
+  a->several = false;
+  zmq_msg_init(&a->frame);
+  if (zmq_msg_recv(&a->frame, router, ZMQ_DONTWAIT) < 0) return true;
+  a->route.link.fd = zmq_msg_get(&a->frame, ZMQ_SRCFD);
+  a->route.peer = sn_zap_peer(&wire->sockets.zap, &a->frame);
+  a->several = drop_rest(router, &a->frame);
+  return true;
+}
 
-  zmq_msg_t frame;
-  zmq_msg_init(&frame);
-  if (zmq_msg_recv(&frame, router, ZMQ_DONTWAIT) >= 0) {
-    const int fd = zmq_msg_get(&frame, ZMQ_SRCFD);
-    route.peer = sn_zap_peer(&wire->sockets.zap, &frame);
-    const bool several = drop_rest(router, &frame);
-    // It may have been accepted since the monitor was last read, on the file of one that has ended since.
-    sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
-    route.link = (SnLink){fd, sn_connections_number(connections, fd)};
-    if (nobody) {
-      ++*refused;
-      if (sn_connections_cut(connections, fd))
-        sn_log_event(wire->log, SN_LOG_WARNING,
-                     "refused: a connection with a routing id of %d bytes; at most %zu are allowed", n,
-                     sizeof route.identity);
-    } else if (!route.peer) {
-      // The key has been taken off the list since it was let in.
-      ++*refused;
-      sn_connections_cut(connections, fd);
-    } else if (sn_connections_spoke(connections, fd, is_name(&route), route.arrived) &&
-               !sn_inbox_push(&wire->inbox, fd, &route, &frame, several)) {
-      if (sn_connections_cut(connections, fd))
-        sn_log_event(wire->log, SN_LOG_WARNING, "refused: a connection with more than %d requests or %zu bytes waiting",
-                     wire->inbox.max, wire->inbox.max_bytes);
-    }
+// Puts a request in line, or ends the connection that it came by. A routing id longer than libzmq allows its users,
+// which a connection can give itself all the same, is nobody that could be answered: cut to our size it would be
+// somebody else. Returns false then.
+static bool put_in_line(SnWire *wire, Arrival *a) {
+  SnConnections *connections = &wire->sockets.connections;
+  SnRoute *route = &a->route;
+  const int fd = route->link.fd;
+  const bool nobody = a->name > (int)sizeof route->identity;
+  route->size = nobody ? 0 : (uint8_t)a->name;
+  route->link.number = sn_connections_number(connections, fd);
+  if (nobody) {
+    if (sn_connections_cut(connections, fd))
+      sn_log_event(wire->log, SN_LOG_WARNING,
+                   "refused: a connection with a routing id of %d bytes; at most %zu are allowed", a->name,
+                   sizeof route->identity);
+    return false;
   }
-  zmq_msg_close(&frame);
+  if (!route->peer) {
+    // The key has been taken off the list since it was let in.
+    sn_connections_cut(connections, fd);
+    return false;
+  }
+  if (sn_connections_spoke(connections, fd, is_name(route), route->arrived) &&
+      !sn_inbox_push(&wire->inbox, fd, route, &a->frame, a->several) && sn_connections_cut(connections, fd))
+    sn_log_event(wire->log, SN_LOG_WARNING, "refused: a connection with more than %d requests or %zu bytes waiting",
+                 wire->inbox.max, wire->inbox.max_bytes);
   return true;
 }
 
 int sn_wire_read(SnWire *wire) {
-  int refused = 0;
-  for (int i = 0; i < READ_BURST && read_request(wire, &refused); i++) continue;
+  int refused = 0, n = READ_TOGETHER;
+  for (int all = 0; n == READ_TOGETHER && all < READ_BURST; all += n) {
+    for (n = 0; n < READ_TOGETHER && receive(wire, &wire->arrival[n]);) n++;
+    // One may have been accepted since the monitor was last read, on the file of one that has ended since.
+    if (n > 0) sn_sockets_read_monitor(&wire->sockets, &wire->sockets.router);
+    for (int i = 0; i < n; i++) {
+      refused += !put_in_line(wire, &wire->arrival[i]);
+      zmq_msg_close(&wire->arrival[i].frame);
+    }
+  }
+  wire->sockets.router.behind = n == READ_TOGETHER;
   return refused;
 }
 

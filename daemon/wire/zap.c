@@ -117,8 +117,12 @@ static void answer(SnZap *zap, const Frame frame[FRAMES], int count) {
 void sn_zap_answer(SnZap *zap) {
   Frame frame[FRAMES];
   int count;
-  for (int i = 0; zap->socket && i < ANSWER_BURST && read_request(zap->socket, frame, &count); i++)
+  zap->more = false;
+  for (int i = 0; zap->socket && read_request(zap->socket, frame, &count); i++) {
     answer(zap, frame, count);
+    zap->more = i + 1 == ANSWER_BURST;
+    if (zap->more) return;
+  }
 }
 
 void sn_zap_report(SnZap *zap, double now) {

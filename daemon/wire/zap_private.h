@@ -13,6 +13,7 @@ enum { SN_ZAP_TOKEN = 33 };
 
 typedef struct SnZap {
   void *socket;   // NULL: no keys
+  bool more;      // there may be more to answer
   bool ipc_only;  // there are no tcp addresses: all peers are local
   SnAccess *access;
   const SnLog *log;

@@ -147,6 +147,10 @@ def check_counts(d: Daemon) -> None:
     parts = sum(after[f"sinew_plan_{part}_seconds_sum"] for part in ("waiting", "computing", "sending"))
     assert abs(parts - after["sinew_plan_seconds_sum"]) < 1e-9 and parts > 0
     assert after["sinew_planner_wake_seconds_count"] > 4 and after["sinew_planner_wake_seconds_sum"] > 0
+    for threads in ("event_loop", "planner", "sockets", "others"):
+        assert after.get("sinew_cpu_seconds_total", threads=threads) >= before.get("sinew_cpu_seconds_total", threads=threads), threads
+    planned = after.get("sinew_cpu_seconds_total", threads="planner") - before.get("sinew_cpu_seconds_total", threads="planner")
+    assert planned > 0.01, "plans of 20 ms each take time of the planner's threads"
     assert 0 < after["sinew_memory_planners_bytes"] < after["sinew_memory_planners_limit_bytes"]
     assert after.sessions() == {"0", "1"} and after["sinew_sessions"] == 2
     assert d.ask("close", str(one["session"])) is not None

@@ -436,7 +436,7 @@ static void test_no_improvement(void **state) {
   const uint64_t session = sn_test_open_by(&client, "arm_reach", 0, &planner, &opened);
   assert_int_equal(opened->open->config->planner->patience, 2);
   for (uint32_t k = 1; k < 4; k++) {
-    Sinew__V1__Reply *r = sn_test_plan(&client, session, opened->open->initial, 5);
+    Sinew__V1__Reply *r = sn_test_plan(&client, session, opened->open->initial, 0.2);
     assert_int_equal(r->plan->unimproved, k);
     assert_false(r->plan->stuck);
     assert_string_equal(r->plan->remark, k == 1   ? ""

@@ -10,7 +10,7 @@ typedef struct SnTestFailures {
   atomic_long calls;   // so far
   atomic_long failed;  // how many did
   atomic_long caller;  // address behind the latest one that failed, from the program's first on
-  atomic_long blocks;  // of memory that it and its libraries have taken, less those given back
+  atomic_long blocks;  // number of blocks of memory that sinewd and its libraries have
 } SnTestFailures;
 
 #endif

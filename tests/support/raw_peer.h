@@ -39,8 +39,7 @@ void sn_test_connect_as(SnTestClient *client, const char *endpoint, const char *
 int sn_test_daemon_files(const SnTestDaemon *daemon);
 double sn_test_daemon_megabytes(const SnTestDaemon *daemon);
 bool sn_test_daemon_runs(const SnTestDaemon *daemon);
-// Waits until all threads of a daemon sleep, ten seconds at most. What was asked of it is done then, but for what it does
-// by the clock.
+// Waits until all threads of a daemon sleep and so all that was asked of it is done, ten seconds at most.
 void sn_test_daemon_rest(const SnTestDaemon *daemon);
 
 #endif

@@ -30,12 +30,12 @@ refused "horizn" -e "ipc://$work/s" --clients 1 --sessions 1 --set horizn=3
 refused "sessions" -e "ipc://$work/s" --clients 17 --sessions 17
 
 "$BIN/sinew-load" -e "ipc://$work/s" --clients 24 --sessions 16 --watch 5 --seconds 1.5 --load 0.1,2,10 --deadline 0.04 --json >report.json
-"$BIN/sinew-load" -e "ipc://$work/s" --clients 3 --sessions 2 --seconds 0.2 --load 0.5 >table 2>progress
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 3 --sessions 2 --seconds 0.2 --load 0.5 --rate 60 >table 2>progress
 cat report.json table
 grep -q '^2 sessions of arm_reach, 3 clients' table || fail "the table's first line"
-grep -q '^0.5 times' progress || fail "progress"
+grep -q '^0.5 times 60 plans' progress || fail "progress"
 python3 - report.json <<'PYTHON'
-import json, sys
+import json, os, sys
 
 report = json.load(open(sys.argv[1]))
 assert report["rate"] > 0 and [s["load"] for s in report["stages"]] == [0.1, 2, 10]
@@ -47,6 +47,9 @@ for stage in report["stages"]:
     asked = stage["requests"] - stage["watched"]
     assert abs(asked - stage["rate"] * stage["seconds"]) <= report["sessions"], stage
     assert 0 < stage["watched"] <= 8 * (5 * stage["seconds"] + 1), stage
+    # Of all processors there are.
+    busy = [stage[name] for name in ("planner_processors", "daemon_processors", "load_processors")]
+    assert all(x > 0 for x in busy) and sum(busy) <= os.cpu_count() + 0.5, busy
     assert stage["replaced"] > 0 or stage["refusal_latency"]["p99"] is None, stage
     assert not stage["replaced"] or 0 < stage["refusal_latency"]["p50"] <= stage["replaced_latency"]["p50"], stage
     assert not stage["planned"] or stage["refined_iterations"] >= 1, stage

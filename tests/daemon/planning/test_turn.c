@@ -92,7 +92,7 @@ static void finish(World *w, int i) {
   SnSession *p = &w->session[i];
   Controller *c = &w->controller[i];
   w->s.now += ANSWERING;
-  sn_lateness_note(&w->s.answers, ANSWERING);
+  sn_scheduler_sent(&w->s, ANSWERING);
   c->late += w->s.now + WAY > p->active->due;
   *(c->iterations > 0 ? &c->refined : &c->warm) += 1;
   c->all += c->iterations;

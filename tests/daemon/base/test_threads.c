@@ -1,0 +1,49 @@
+// Time of threads by their name.
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/base/threads.h"
+#include "physics/base/clock.h"
+
+static atomic_bool stop;
+
+static void *work(void *unused) {
+  while (!atomic_load(&stop)) continue;
+  return unused;
+}
+
+// A thread with a name that others could take for the end of it, and one that it starts.
+static void *begin(void *unused) {
+  pthread_t other;
+  sn_thread_name("odd) S (name");
+  if (pthread_create(&other, NULL, work, NULL) != 0) return NULL;
+  work(unused);
+  pthread_join(other, NULL);
+  return unused;
+}
+
+static void test_named(void **state) {
+  (void)state;
+  pthread_t thread;
+  assert_true(sn_threads_seconds("odd)") == 0);
+  assert_int_equal(pthread_create(&thread, NULL, begin, NULL), 0);
+  const double began = sn_clock_now();
+  while (sn_threads_seconds("odd) S") < 0.2) assert_true(sn_clock_now() - began < 60);
+  assert_true(sn_threads_seconds("odd) S (name") <= 2 * (sn_clock_now() - began) + 0.05);
+  assert_true(sn_threads_seconds("S (name") == 0 && sn_threads_seconds("even") == 0);
+  assert_true(sn_threads_seconds("") >= sn_threads_seconds("odd") - 0.05);
+  atomic_store(&stop, true);
+  pthread_join(thread, NULL);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_named)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
