@@ -4,12 +4,19 @@
 
 #include <stdatomic.h>
 
-enum { SN_TEST_THREADS = 64 };
+enum { SN_TEST_THREADS = 64, SN_TEST_CALLERS = 16 };
+
+// Counts the locks that one place of the program asked for.
+typedef struct SnTestCaller {
+  atomic_long at;  // address behind the call, from the program's first on; 0: none yet
+  atomic_long locks;
+} SnTestCaller;
 
 typedef struct SnTestCalls {
-  atomic_long thread;       // id that the system has for it; 0: there is none
-  atomic_long allocations;  // calls for memory, and to give it back
-  atomic_long locks;        // mutexes taken, conditions waited for and signalled
+  atomic_long thread;                    // id that the system has for it; 0: there is none
+  atomic_long allocations;               // calls for memory, and to give it back
+  atomic_long locks;                     // mutexes taken, conditions waited for and signalled
+  SnTestCaller caller[SN_TEST_CALLERS];  // of these; the last place stands for all that have none
 } SnTestCalls;
 
 typedef struct SnTestCallsPage {
