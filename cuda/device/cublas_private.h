@@ -1,5 +1,5 @@
-// cuBLAS behind device_cuda.c. The library of products is hundreds of megabytes, which most uses of a device do
-// without: it is opened when a product is first asked for, and a device works without it until then.
+// cuBLAS behind device_cuda.c. The library is hundreds of megabytes, which most uses of a device do without. So it is
+// opened when a product is first asked for, and a device works without it until then.
 #ifndef SINEW_CUDA_DEVICE_CUBLAS_PRIVATE_H_
 #define SINEW_CUDA_DEVICE_CUBLAS_PRIVATE_H_
 

@@ -149,7 +149,8 @@ static bool check_apart(const Check *c, const SnWork *w, bool back, int i, int j
   if (x->vjp.state_bar == y->vjp.state_bar || x->vjp.scratch == y->vjp.scratch) what = "derivatives";
   if (x->vjp.ctrl_bar == y->vjp.ctrl_bar && w->model.nu > 0) what = "derivatives of controls";
   if (back && x->state && x->state == y->state) what = "states of the way back";
-  if (back && x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar) what = "targets";
+  if (back && x->state && y->state && w->cost.ntarget > 0 && x->state->target_bar == y->state->target_bar)
+    what = "targets";
   if (what) snprintf(c->text, c->size, "gradients %d and %d have the same memory for their %s", i, j, what);
   return !what;
 }

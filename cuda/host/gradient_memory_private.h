@@ -34,7 +34,7 @@ typedef struct SnProductMemory {
 size_t sn_product_cut(const SnDeviceModel *d, size_t states, char *p, SnProductMemory *memory);
 
 // Holds what all gradients and multistarts of a model share. The pool has the worlds of a chunk of states of all items,
-// or the Jacobians of all states of some items, one launch's after another's.
+// or the Jacobians of all states of some items. One launch's follow another's.
 typedef struct SnModelGradients {
   SnLayout world;  // layout of a state's world: no shared memory
   SnDeviceBuffer pool;

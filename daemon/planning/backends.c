@@ -10,20 +10,19 @@
 // Time between two questions for the device's memory [s].
 #define LOOK 0.1
 
-static SnCode open_cpu(SnBackends *b, const SnConfig *config, SnError *err) {
-  const int threads = config->threads > 0 ? config->threads : sn_realtime_count();
-  b->pool = sn_pool_create(threads < SN_MAX_THREADS ? threads : SN_MAX_THREADS, err);
-  if (!b->pool) return err->code;
-  b->cpu = sn_backend_cpu(b->pool, err);
-  return b->cpu ? SN_OK : err->code;
+SnBackend *sn_backends_open_cpu(const SnConfig *config, SnPool **pool, int *threads, SnError *err) {
+  const int wanted = config->threads > 0 ? config->threads : sn_realtime_count();
+  *threads = wanted < SN_MAX_THREADS ? wanted : SN_MAX_THREADS;
+  *pool = sn_pool_create(*threads, err);
+  return *pool ? sn_backend_cpu(*pool, err) : NULL;
 }
 
-static SnBackend *open_device(const SnBackends *b, const SnConfig *config, const char *name, SnError *err) {
+SnBackend *sn_backends_open_device(const SnBackends *b, const char *name, SnError *err) {
   SnBackendOptions options = sn_default_backend_options();
-  options.folder = config->backend_folder;
-  options.device = config->device;
-  options.memory = (double)config->device_megabytes * 1048576;
-  options.fault = config->backend_fault;
+  options.folder = b->config->backend_folder;
+  options.device = b->config->device;
+  options.memory = (double)b->config->device_megabytes * 1048576;
+  options.fault = b->config->backend_fault;
   return sn_backend_open(name, b->pool, &options, err);
 }
 
@@ -35,35 +34,58 @@ static void update_memory(SnBackends *b) {
   pthread_mutex_unlock(&b->mutex);
 }
 
-SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log, void (*wake)(void *context),
-                        void *context, SnError *err) {
-  *b = (SnBackends){.log = log};
-  pthread_mutex_init(&b->mutex, NULL);
-  SnCode code = open_cpu(b, config, err);
-  if (code != SN_OK) return code;
-  const char *name = config->backend;
-  const bool automatic = !strcmp(name, "auto");
-  char text[256];
-  sn_backend_describe(b->cpu, text, sizeof text);
-  if (automatic || !strcmp(name, "cpu")) {
-    sn_log_event(log, SN_LOG_INFO, "backend: %s, %s", text,
-                 automatic ? "as auto chooses: no device has been measured to be faster; backend: cuda takes one"
-                           : "as configured");
-    return SN_OK;
-  }
-  SnBackend *device = open_device(b, config, name, err);
-  if (!device) {
-    const SnError why = *err;
-    return sn_fail(err, why.code, "backend is '%s', which cannot be opened: %s; backend: auto or cpu plans on the CPU",
-                   name, why.text);
-  }
+// Takes the device over.
+static SnCode take_device(SnBackends *b, SnBackend *device, const char *name, void (*wake)(void *context),
+                          void *context, SnError *err) {
   if (!(b->device = sn_device_proxy_create(device, wake, context, err))) return err->code;
   b->view.present = true;
   snprintf(b->view.name, sizeof b->view.name, "%s", name);
   sn_backend_describe(b->device, b->view.text, sizeof b->view.text);
   update_memory(b);
-  sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured; if it is lost: %s", b->view.text, text);
   return SN_OK;
+}
+
+// A device that answers stands by for what it is measured to be faster at.
+static SnCode open_automatic(SnBackends *b, const char *cpu, void (*wake)(void *context), void *context, SnError *err) {
+  static const char name[] = "cuda";
+  SnError why = {0};
+  SnBackend *device = sn_backends_open_device(b, name, &why);
+  if (!device) {
+    sn_log_event(b->log, SN_LOG_INFO, "backend: %s, as auto chooses: %s", cpu, why.text);
+    return SN_OK;
+  }
+  const SnCode code = take_device(b, device, name, wake, context, err);
+  b->view.automatic = code == SN_OK;
+  sn_log_event(b->log, SN_LOG_INFO, "backend: auto: %s, and %s for what is measured to be faster there", cpu,
+               b->view.text);
+  return code;
+}
+
+SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log, void (*wake)(void *context),
+                        void *context, SnError *err) {
+  int threads = 0;
+  *b = (SnBackends){.log = log, .config = config};
+  pthread_mutex_init(&b->mutex, NULL);
+  pthread_mutex_init(&b->measuring, NULL);
+  if (!(b->cpu = sn_backends_open_cpu(config, &b->pool, &threads, err))) return err->code;
+  const char *name = config->backend;
+  char text[256];
+  sn_backend_describe(b->cpu, text, sizeof text);
+  if (!strcmp(name, "auto")) return open_automatic(b, text, wake, context, err);
+  if (!strcmp(name, "cpu")) {
+    sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured", text);
+    return SN_OK;
+  }
+  SnBackend *device = sn_backends_open_device(b, name, err);
+  if (!device) {
+    const SnError why = *err;
+    return sn_fail(err, why.code, "backend is '%s', which cannot be opened: %s; backend: auto or cpu plans on the CPU",
+                   name, why.text);
+  }
+  const SnCode code = take_device(b, device, name, wake, context, err);
+  if (code == SN_OK)
+    sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured; if it is lost: %s", b->view.text, text);
+  return code;
 }
 
 void sn_backends_close(SnBackends *b) {
@@ -72,6 +94,7 @@ void sn_backends_close(SnBackends *b) {
   sn_backend_free(b->cpu);
   sn_pool_free(b->pool);
   pthread_mutex_destroy(&b->mutex);
+  pthread_mutex_destroy(&b->measuring);
   *b = (SnBackends){0};
 }
 
@@ -104,7 +127,9 @@ SnDeviceView sn_backends_view(SnBackends *b) {
   return view;
 }
 
-void sn_backends_choose(const SnBackends *b, SnBackend **backend, SnBackend **fallback) {
-  *backend = b->device ? b->device : b->cpu;
-  *fallback = b->device ? b->cpu : NULL;
+void sn_backends_take(const SnBackends *b, bool device, SnBackend **backend, SnBackend **fallback) {
+  *backend = device ? b->device : b->cpu;
+  *fallback = device ? b->cpu : NULL;
 }
+
+bool sn_backends_prefer_device(const SnBackends *b) { return b->device && !b->view.automatic; }

@@ -16,6 +16,14 @@ void sn_backends_close(SnBackends *backends);
 // The owning thread calls it between two slices.
 void sn_backends_update(SnBackends *backends);
 
+// Opens the device that a configuration names, or the one that `name` says, as a backend of its own. Returns NULL and
+// err on failure.
+SnBackend *sn_backends_open_device(const SnBackends *backends, const char *name, SnError *err);
+
+// Opens the CPU with as many threads as the configuration says. Returns its backend, NULL and err on failure. The
+// caller frees the backend, then the pool.
+SnBackend *sn_backends_open_cpu(const SnConfig *config, SnPool **pool, int *threads, SnError *err);
+
 // Returns whether plans can be made on the device. The owning thread calls it.
 bool sn_backends_device_works(const SnBackends *backends);
 

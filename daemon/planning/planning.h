@@ -16,13 +16,14 @@
 #include "daemon/base/log.h"
 #include "daemon/base/queue.h"
 #include "daemon/session/session.h"
-#include "planner/backend/backend.h"
+#include "planner/backend/contest.h"
 
 // ---- where plans are made ----
 
 // Tells what is known of the device.
 typedef struct SnDeviceView {
   bool present;    // there is one, lost or not
+  bool automatic;  // it is for what it has been measured to be faster at
   char name[32];   // name of the backend
   char text[256];  // description for people
   SnBackendMemory memory;
@@ -30,6 +31,14 @@ typedef struct SnDeviceView {
   char reason[300];
   double lost_at;  // on sn_clock_now()
 } SnDeviceView;
+
+// Holds what is known of a model's speed on the device and on the CPU.
+typedef struct SnMeasured {
+  char model[128];
+  int from[SN_NCONTEST];  // sn_contest_from
+} SnMeasured;
+
+enum { SN_MEASURED = 64 };
 
 // Holds the CPU, and a device that it stands in for when that is lost. The planner thread opens, looks after and closes
 // them; others may know a view of the device, taken now and then.
@@ -39,16 +48,32 @@ typedef struct SnBackends {
   SnBackend *cpu;     // any thread may make planners with it
   SnBackend *device;  // NULL: none. Any thread may make planners with it, the planner thread uses them
   double looked;      // when memory was last asked for; the planner thread's
+  const SnConfig *config;
   pthread_mutex_t mutex;
-  SnDeviceView view;  // under the mutex
+  SnDeviceView view;  // under the mutex, as what follows
+  SnMeasured measured[SN_MEASURED];
+  int nmeasured;
+  pthread_mutex_t measuring;  // one measurement at a time
 } SnBackends;
 
 // Returns the view. Any thread may call it.
 SnDeviceView sn_backends_view(SnBackends *backends);
 
-// Chooses for a new planner where it plans, and what it falls back on when that is lost, or has been (NULL: nothing).
-// Any thread may call it.
-void sn_backends_choose(const SnBackends *backends, SnBackend **backend, SnBackend **fallback);
+// Gives for a new planner where it plans, on the device or on the CPU. *fallback is what it falls back on when that is
+// lost, or has been (NULL: nothing). Any thread may call it.
+void sn_backends_take(const SnBackends *backends, bool device, SnBackend **backend, SnBackend **fallback);
+
+// Returns whether new sessions plan on the device, where nothing has to be measured for it. Any thread may call it.
+bool sn_backends_prefer_device(const SnBackends *backends);
+
+// Returns whether a planner with these settings, which has been made on the CPU, is faster on the device, for
+// `backend: auto`. The number that it asks for at once decides, by a measurement at the first opening of a model. The
+// measurement takes about a second and is kept in the cache of models. `model` is its name; the log says what was found
+// and chosen. A loader thread calls it.
+bool sn_backends_wins(SnBackends *backends, const char *model, const SnPlanner *planner, const SnSettings *settings);
+
+// Copies what has been measured, of at most SN_MEASURED models; returns how many. Any thread may call it.
+int sn_backends_measured(SnBackends *backends, SnMeasured measured[SN_MEASURED]);
 
 // ---- what is kept back from a deadline ----
 
@@ -106,7 +131,7 @@ typedef struct SnScheduler {
   SnRecords *records;
   SnModels *models;
   SnMetrics *metrics;
-  SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_choose
+  SnBackends backends;  // opened and closed by the thread; for others sn_backends_view and sn_backends_take
 
   SnQueue commands;                // SnJob of anything but plans; a wake-up announces a state, a session or the end
   atomic_uint_least64_t progress;  // grows with each piece of work that is done, and while there is none to do

@@ -142,10 +142,10 @@ static void update_streams(SnScheduler *s) {
 // forward is the host's work: it may take half of what is left to the plan whose turn it is, the rest of them come
 // later.
 static void submit_others(SnScheduler *s, const SnSession *turn) {
-  if (!sn_backends_device_works(&s->backends)) return;
+  if (!turn->on_device || !sn_backends_device_works(&s->backends)) return;
   const double now = sn_clock_now(), until = now + 0.5 * (sn_turn_plan_due(s, turn) - now);
   for (SnSession *p = s->sessions; p && sn_clock_now() < until; p = p->next) {
-    if (p == turn || !sn_serve_has_plan(p)) continue;
+    if (p == turn || !p->on_device || !sn_serve_has_plan(p)) continue;
     if (!p->active && (isinf(sn_turn_plan_due(s, p)) || !sn_serve_begin(s, p))) continue;
     sn_planner_submit(p->planner);
   }
@@ -163,7 +163,8 @@ static void plan_slice(SnScheduler *s, SnSession *p, bool answers) {
   p->served += after - now;
   p->slices++;
   p->refined = sn_planner_is_refined(p->planner);
-  if (after >= until && !sn_backends_device_works(&s->backends)) sn_lateness_note(&s->slices, after - until);
+  const bool on_device = p->on_device && sn_backends_device_works(&s->backends);
+  if (after >= until && !on_device) sn_lateness_note(&s->slices, after - until);
   if (streams)
     sn_serve_stream_update(s, p, ready);
   else if (ready || after >= p->active_due)

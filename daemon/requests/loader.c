@@ -171,16 +171,32 @@ static uint64_t random_id(SnDaemon *d) {
 }
 
 // The planner thread reserves the memory of the device that a new planner needs (device_proxy.c).
-static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, uint64_t seed) {
+static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, bool device, uint64_t seed) {
   SnPlannerDef def = sn_default_planner_def();
   def.model = session->loaded->model;
   def.task = session->task;
-  sn_backends_choose(&d->scheduler.backends, &def.backend, &def.fallback);
+  sn_backends_take(&d->scheduler.backends, device, &def.backend, &def.fallback);
   def.clock = sn_clock_monotonic();
   def.settings = session->opened_with;
   def.seed = seed;
   def.budget = &d->budget;
   return def;
+}
+
+// Makes the planner anew on the device where that is measured to be faster. Without room there it stays on the CPU.
+static void move_to_device(SnDaemon *d, SnSession *session, SnPlannerDef *def) {
+  SnBackends *b = &d->scheduler.backends;
+  SnError err = {0};
+  if (session->on_device || !sn_backends_wins(b, session->loaded->name, session->planner, &def->settings)) return;
+  sn_backends_take(b, true, &def->backend, &def->fallback);
+  SnPlanner *planner = sn_planner_create(def, &err);
+  if (!planner) {
+    sn_log_event(&d->log, SN_LOG_WARNING, "backend-chosen: cpu for %s after all: %s", session->loaded->name, err.text);
+    return;
+  }
+  sn_planner_free(session->planner);
+  session->planner = planner;
+  session->on_device = true;
 }
 
 // Settings over those of the task: of a snapshot, if there is one, and of the request over those.
@@ -241,17 +257,17 @@ SnSession *sn_loader_create(SnDaemon *d, SnJob *job, const Sinew__V1__OpenReques
   if (session->task && (!in || !in->snapshot || sn_check_snapshot(in->snapshot, session->task->name, err) == SN_OK))
     session->loaded = acquire_model(d, session->task, job, parked, err);
   if (session->loaded) {
-    SnPlannerDef def = planner_def(d, session, !in ? 0 : in->snapshot ? in->snapshot->seed : in->seed);
-    if (!in) {
-      // What is only described needs no memory of the device.
-      def.backend = d->scheduler.backends.cpu;
-      def.fallback = NULL;
-    }
-    session->on_device = def.backend != d->scheduler.backends.cpu;
+    // What is only described needs no memory of the device.
+    session->on_device = in && sn_backends_prefer_device(&d->scheduler.backends);
+    SnPlannerDef def = planner_def(d, session, session->on_device,
+                                   !in            ? 0
+                                   : in->snapshot ? in->snapshot->seed
+                                                  : in->seed);
     def.settings = session->task->settings;
     session->seed = def.seed;
     if (read_settings(d, in, &def.settings, err) == SN_OK) session->planner = sn_planner_create(&def, err);
     session->opened_with = def.settings;
+    if (in && session->planner) move_to_device(d, session, &def);
   }
   if (!session->planner || settle_session(d, session, in, kept, err) != SN_OK) {
     sn_session_free(session, &d->models);
@@ -349,7 +365,7 @@ static bool open_session(SnDaemon *d, SnJob *job) {
 // A planner for a session that begins again: with a new seed, or from a snapshot. NULL and err on failure.
 static SnPlanner *planner_anew(SnDaemon *d, const SnSession *session, const Sinew__V1__ResetRequest *in, SnError *err) {
   const Sinew__V1__Snapshot *from = in->snapshot;
-  SnPlannerDef def = planner_def(d, session, from ? from->seed : in->seed);
+  SnPlannerDef def = planner_def(d, session, session->on_device, from ? from->seed : in->seed);
   if (from && (sn_check_snapshot(from, session->task->name, err) != SN_OK ||
                sn_read_settings(from->planner, &d->config, &def.settings, err) != SN_OK))
     return NULL;

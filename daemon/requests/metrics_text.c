@@ -300,7 +300,11 @@ static void write_daemon(FILE *f, SnDaemon *d, const SnDeviceView *device) {
   family(f, "sinew_build_info", GAUGE, "Version and type of numbers; always 1.");
   fprintf(f, "sinew_build_info{version=\"%s\",number=\"%s\"} 1\n", SN_VERSION, sn_pack_number_type());
   family(f, "sinew_backend_info", GAUGE, "Where new sessions plan; always 1.");
-  labelled(f, "sinew_backend_info", "backend", device->present && !device->lost ? device->name : "cpu", 1);
+  labelled(f, "sinew_backend_info", "backend",
+           !device->present || device->lost ? "cpu"
+           : device->automatic              ? "auto"
+                                            : device->name,
+           1);
   single(f, "sinew_failovers_total", COUNTER, "Devices lost, whose sessions go on on the CPU.", device->lost);
   single(f, "sinew_uptime_seconds", GAUGE, "Since the start.", now - d->started);
   single(f, "sinew_planner_age_seconds", GAUGE, "Since the planner thread last came round.",
@@ -310,10 +314,26 @@ static void write_daemon(FILE *f, SnDaemon *d, const SnDeviceView *device) {
          (double)d->reload_failures);
 }
 
+// What `backend: auto` decides by.
+static void write_measured(FILE *f, SnDaemon *d) {
+  SnMeasured measured[SN_MEASURED];
+  const int n = sn_backends_measured(&d->scheduler.backends, measured);
+  if (n == 0) return;
+  family(f, "sinew_device_wins_from", GAUGE,
+         "Of a model, how many at once the device is faster than the CPU from; 0: at no number.");
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < SN_NCONTEST; k++) {
+      fputs("sinew_device_wins_from{", f);
+      label(f, "model", measured[i].model);
+      fprintf(f, ",what=\"%s\"} %d\n", sn_contest_name((SnContestKind)k), measured[i].from[k]);
+    }
+}
+
 static bool write_all(FILE *f, SnDaemon *d) {
   const SnDeviceView device = sn_backends_view(&d->scheduler.backends);
   const SnWireCounts wire = d->wire ? sn_wire_counts(d->wire) : (SnWireCounts){0};
   write_daemon(f, d, &device);
+  write_measured(f, d);
   if (d->log.state) write_log(f, d->log.state);
   write_flight(f, d->flight);
   write_requests(f, &d->counters);

@@ -9,7 +9,7 @@
 
 // Those in libraries of their own. The first `LISTED` are for users, the others for checks.
 enum { LISTED = 1 };
-static const char *const library_names[] = {"cuda",         "cuda_double",         "emulator", "emulator_double",
+static const char *const library_names[] = {"cuda",         "cuda_double",        "emulator", "emulator_double",
                                             "emulator_fma", "emulator_fma_double"};
 enum { LIBRARIES = sizeof library_names / sizeof library_names[0] };
 

@@ -46,8 +46,8 @@ typedef struct SnBackendOptions {
 SnBackendOptions sn_default_backend_options(void);
 
 // Opens a backend by its name: "cpu", "cuda" (float) or "cuda_double"; for tests "emulator" and
-// "emulator_double". `pool` must outlive it. `options` may be NULL. Returns NULL with SN_ERR_NOT_FOUND when there is no such
-// library or no device answers; err says which.
+// "emulator_double". `pool` must outlive it. `options` may be NULL. Returns NULL with SN_ERR_NOT_FOUND when there is no
+// such library or no device answers; err says which.
 SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err);
 
 // Opens the CPU: candidates in parallel on the threads of `pool`, which must outlive it. Returns NULL and err when out

@@ -1,5 +1,5 @@
-// From how many at once a device is faster than the CPU, for one model: measured in about a second. What is measured is
-// what planners ask for: steps of many worlds, gradients of rollouts, iterations of Adam from many starts.
+// From how many at once a device is faster than the CPU, for one model: measured in about a second. Planners ask for
+// steps of many worlds, gradients of rollouts, iterations of Adam from many starts: these are measured.
 //
 // The counts 1, 4, 16, ... are tried, on both sides the same work. The CPU's time for a count that would take too long
 // is in proportion to the largest that was measured.
@@ -32,7 +32,7 @@ typedef struct SnContestRow {
 
 // Holds the result of a contest.
 typedef struct SnContest {
-  int steps;              // of each rollout
+  int steps;              // length of each rollout
   int rows[SN_NCONTEST];  // 0: the device does not make them
   SnContestRow row[SN_NCONTEST][SN_CONTEST_SIZES];
 } SnContest;
@@ -44,10 +44,10 @@ typedef struct SnContestDef {
   int ncpu;                         // 1 or 2
   const SnModel *model;
   const SnCost *cost;
-  SnState state;            // where rollouts begin
+  SnState state;            // initial state of the rollouts
   const sn_number *ctrl;    // (steps, nu) which candidates have noise on
   const sn_number *target;  // (steps + 1, ntarget)
-  int steps;                // of each rollout
+  int steps;                // length of each rollout
   int most;                 // largest count that is tried
   double seconds;           // about the time that all of it may take
   SnClock clock;
@@ -57,8 +57,8 @@ typedef struct SnContestDef {
 // Counts that a device has no memory for are left out.
 SnCode sn_contest_run(const SnContestDef *def, SnContest *contest, SnError *err);
 
-// Returns the least measured count from which on the device was faster than CPU number `cpu` at every count; 0: at
-// none, or it does not make them.
+// Returns the least measured count from which on the device was faster than CPU number `cpu` at every count. Returns
+// 0 where there is none, or the device does not make them.
 int sn_contest_from(const SnContest *contest, SnContestKind kind, int cpu);
 
 // Writes one line for people about a kind into text[size]: from where the device is faster, and both speeds at the
@@ -70,10 +70,10 @@ void sn_contest_text(const SnContest *contest, SnContestKind kind, int cpu, char
 // Names what a result holds for. Texts are one line each.
 typedef struct SnContestKey {
   uint64_t model;      // sn_model_checksum
-  int threads;         // of the CPU
+  int threads;         // number of the CPU's threads
   char device[300];    // the backend about itself
   char library[4200];  // path, size and time of change of the file that the device's backend lies in
-  char program[4200];  // the same of the CPU's
+  char program[4200];  // path, size and time of change of the file that the CPU's lies in
 } SnContestKey;
 
 // Makes the key of a model on a device beside a CPU of so many threads. Returns SN_ERR_MEMORY.

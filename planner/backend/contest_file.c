@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "physics/model/model_file.h"
@@ -66,10 +67,19 @@ static bool read_row(const char *line, SnContest *c) {
   return true;
 }
 
+// Opens what is kept; NULL where there is none. What is no file is not waited for.
+static FILE *open_kept(const char *path) {
+  struct stat file;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  FILE *f = fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) ? fdopen(fd, "r") : NULL;
+  if (!f && fd >= 0) close(fd);
+  return f;
+}
+
 bool sn_contest_kept(const char *folder, const SnContestKey *key, SnContest *contest) {
   char path[PATH], line[LINE];
   path_of(folder, key, path);
-  FILE *f = fopen(path, "r");
+  FILE *f = open_kept(path);
   *contest = (SnContest){0};
   bool ok = f && has_line(f, HEADER) && has_line(f, key->device) && has_line(f, key->library) &&
             has_line(f, key->program) && fgets(line, sizeof line, f) &&
@@ -93,7 +103,9 @@ SnCode sn_contest_keep(const char *folder, const SnContestKey *key, const SnCont
   char path[PATH], draft[PATH + 32];
   path_of(folder, key, path);
   snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid());
-  FILE *f = fopen(draft, "w");
+  unlink(draft);
+  const int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
   if (!f) return sn_fail(err, SN_ERR_IO, "%s cannot be written", draft);
   fprintf(f, "%s\n%s\n%s\n%s\nsteps_each %d\n", HEADER, key->device, key->library, key->program, contest->steps);
   write_rows(f, contest);

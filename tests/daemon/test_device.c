@@ -1,4 +1,5 @@
 // sinewd on a device, as a black box: the emulator's library takes the place of a GPU's.
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -358,50 +359,126 @@ static void test_backend_that_is_not_there(void **state) {
   expect_no_start((const char *const[]){"--backend=abacus", NULL}, "backend is 'abacus', which cannot be opened");
 }
 
-// auto plans on the CPU also where a device would answer, here the emulator under the name of cuda: it is taken when it
-// is asked for by its name.
-static void test_auto_is_the_cpu(void **state) {
-  (void)state;
-  char folder[] = "/tmp/sinew-test-XXXXXX", library[100], where[100];
+// A folder in which the emulator's library has the name of a device's.
+static void make_folder(char *folder, char library[100], char where[100]) {
   assert_non_null(mkdtemp(folder));
-  snprintf(library, sizeof library, "%s/libsinew_cuda.so", folder);
-  snprintf(where, sizeof where, "--backend-folder=%s", folder);
+  snprintf(library, 100, "%s/libsinew_cuda.so", folder);
+  snprintf(where, 100, "--backend-folder=%s", folder);
   assert_int_equal(symlink(SN_TEST_LIBRARY_DIR "/libsinew_" SN_TEST_DEVICE ".so", library), 0);
-  for (int named = 0; named < 2; named++) {
-    SnTestServer s;
-    sn_test_server_begin(&s, (const char *const[]){named ? "--backend=cuda" : "--backend=auto", where, NULL});
-    Sinew__V1__Reply *r = sn_test_health(&s.client);
-    assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
-    assert_int_equal(r->health->device != NULL, named);
-    sn_test_done(r);
-    r = sn_test_statistics(&s.client, 0);
-    assert_int_equal(r->statistics->device != NULL, named);
-    sn_test_done(r);
-    Sinew__V1__Reply *opened;
-    const uint64_t id = sn_test_open_with(&s.client, "arm_reach", "adam", 1, &opened);
-    r = sn_test_plan_iterations(&s.client, id, opened->open->initial, 1);
-    assert_string_equal(r->plan->backend, named ? "cuda" : "cpu");
-    sn_test_done(r);
-    sn_test_done(opened);
-    assert_true(sn_test_daemon_logged(&s.daemon, named ? "as configured; if it is lost"
-                                                       : "as auto chooses: no device has been measured to be faster"));
-    sn_test_server_end(&s);
-  }
+}
+
+static void remove_folder(const char *folder, const char *library) {
   assert_int_equal(unlink(library), 0);
   assert_int_equal(rmdir(folder), 0);
 }
 
+// Opens a session, plans once, and checks where.
+static void expect_plans_on(SnTestServer *s, char *planner, const char *backend) {
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open_with(&s->client, "arm_reach", planner, 1, &opened);
+  Sinew__V1__Reply *r = sn_test_plan_iterations(&s->client, id, opened->open->initial, 1);
+  assert_string_equal(r->plan->backend, backend);
+  sn_test_done(r);
+  r = sn_test_statistics(&s->client, id);
+  assert_string_equal(r->statistics->sessions[0]->backend, backend);
+  sn_test_done(r);
+  sn_test_done(opened);
+}
+
+// The file that the daemon has kept of its measurement: "" before there is one.
+static void kept_file(const SnTestServer *s, char path[300]) {
+  char pattern[200];
+  glob_t found;
+  snprintf(pattern, sizeof pattern, "%s/cache/contest-*.txt", s->daemon.folder);
+  path[0] = '\0';
+  if (glob(pattern, 0, NULL, &found) == 0) snprintf(path, 300, "%s", found.gl_pathv[0]);
+  globfree(&found);
+}
+
+// Puts other figures in place of those that were measured: what they hold for stays.
+static void force_figures(const char *path, const char *rows) {
+  char head[5][5000];
+  FILE *f = fopen(path, "r");
+  assert_non_null(f);
+  for (int i = 0; i < 5; i++) assert_non_null(fgets(head[i], sizeof head[i], f));
+  fclose(f);
+  f = fopen(path, "w");
+  for (int i = 0; i < 5; i++) fputs(head[i], f);
+  fprintf(f, "%send\n", rows);
+  fclose(f);
+}
+
+// auto measures at the first opening of a model, and keeps it. From then on a session plans where figures say: here by
+// figures of the test's own. One start of Adam and one gradient stay on the CPU, many candidates use the device.
+static void test_auto_by_measurement(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-test-XXXXXX", library[100], where[100], path[300];
+  make_folder(folder, library, where);
+  SnTestServer s;
+  sn_test_server_begin(&s, (const char *const[]){"--backend=auto", where, NULL});
+  assert_true(sn_test_daemon_logged(&s.daemon, "auto: cpu, double, "));
+  assert_true(sn_test_daemon_logged(&s.daemon, "for what is measured to be faster there"));
+  Sinew__V1__Reply *opened;
+  kept_file(&s, path);
+  assert_string_equal(path, "");
+  sn_test_open_with(&s.client, "arm_reach", "adam", 1, &opened);
+  sn_test_done(opened);
+  kept_file(&s, path);
+  assert_true(path[0] != '\0');
+  assert_true(sn_test_daemon_logged(&s.daemon, ", where the device is faster: steps: "));
+  force_figures(path,
+                "steps 1 1 0.5 0 0 0\nsteps 4 0.001 0.5 0 0 0\n"
+                "gradients 1 1 0.5 0 0 0\ngradients 4 1 0.5 0 0 0\n"
+                "refinements 1 1 0.5 0 0 0\nrefinements 4 0.001 0.5 0 0 0\n");
+  expect_plans_on(&s, "adam", "cpu");
+  expect_plans_on(&s, "lbfgs", "cpu");
+  expect_plans_on(&s, "ilqg", "cpu");
+  expect_plans_on(&s, "sampling", "cuda");
+  assert_true(sn_test_daemon_logged(
+      &s.daemon, "cpu for arm_reach, which asks for 1 refinements at once: the device is faster from 4"));
+  assert_true(sn_test_daemon_logged(
+      &s.daemon, "cpu for arm_reach, which asks for 1 gradients at once: the device is faster at no"));
+  assert_true(sn_test_daemon_logged(&s.daemon, "cuda for arm_reach, which asks for "));
+  force_figures(path, "refinements 1 0.001 0.5 0 0 0\n");
+  expect_plans_on(&s, "adam", "cuda");
+  expect_plans_on(&s, "sampling", "cpu");
+  // What is not as it should be is measured anew.
+  force_figures(path, "refinements 1 0.001\n");
+  sn_test_open_with(&s.client, "arm_reach", "adam", 1, &opened);
+  sn_test_done(opened);
+  assert_int_equal(sn_test_daemon_logged_times(&s.daemon, "event=device-measured"), 2);
+  sn_test_server_end(&s);
+  remove_folder(folder, library);
+}
+
+// Without a device auto is the CPU and says why; a device that is named has all sessions, measured or not.
+static void test_auto_without_a_device(void **state) {
+  (void)state;
+  char folder[] = "/tmp/sinew-test-XXXXXX", library[100], where[100];
+  make_folder(folder, library, where);
+  for (int named = 0; named < 2; named++) {
+    SnTestServer s;
+    sn_test_server_begin(&s, (const char *const[]){named ? "--backend=cuda" : "--backend=auto",
+                                                   named ? where : "--backend-folder=/nonexistent", NULL});
+    Sinew__V1__Reply *r = sn_test_health(&s.client);
+    assert_int_equal(r->health->state, SINEW__V1__HEALTH__STATE__READY);
+    assert_int_equal(r->health->device != NULL, named);
+    sn_test_done(r);
+    expect_plans_on(&s, "adam", named ? "cuda" : "cpu");
+    assert_true(sn_test_daemon_logged(&s.daemon, named ? "as configured; if it is lost" : "as auto chooses: "));
+    assert_int_equal(sn_test_daemon_logged_times(&s.daemon, "event=device-measured"), 0);
+    sn_test_server_end(&s);
+  }
+  remove_folder(folder, library);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_backend_that_is_not_there),
-      cmocka_unit_test(test_auto_is_the_cpu),
-      cmocka_unit_test(test_hello_and_health),
-      cmocka_unit_test(test_plans_are_those_of_the_cpu),
-      cmocka_unit_test(test_sessions_at_once),
-      cmocka_unit_test(test_health_while_a_launch_runs),
-      cmocka_unit_test(test_budget),
-      cmocka_unit_test(test_plans_take_no_memory),
-      cmocka_unit_test(test_tuning_storm),
+      cmocka_unit_test(test_backend_that_is_not_there),  cmocka_unit_test(test_auto_by_measurement),
+      cmocka_unit_test(test_auto_without_a_device),      cmocka_unit_test(test_hello_and_health),
+      cmocka_unit_test(test_plans_are_those_of_the_cpu), cmocka_unit_test(test_sessions_at_once),
+      cmocka_unit_test(test_health_while_a_launch_runs), cmocka_unit_test(test_budget),
+      cmocka_unit_test(test_plans_take_no_memory),       cmocka_unit_test(test_tuning_storm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

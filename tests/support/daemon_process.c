@@ -164,14 +164,16 @@ void sn_test_daemon_write(const SnTestDaemon *d, const char *name, const char *t
   assert_int_equal(fclose(f), 0);
 }
 
-bool sn_test_daemon_logged(const SnTestDaemon *d, const char *word) {
+int sn_test_daemon_logged_times(const SnTestDaemon *d, const char *word) {
   char line[5000];
-  bool found = false;
+  int times = 0;
   FILE *f = fopen(d->log, "r");
-  while (f && !found && fgets(line, sizeof line, f)) found = strstr(line, word) != NULL;
+  while (f && fgets(line, sizeof line, f)) times += strstr(line, word) != NULL;
   if (f) fclose(f);
-  return found;
+  return times;
 }
+
+bool sn_test_daemon_logged(const SnTestDaemon *d, const char *word) { return sn_test_daemon_logged_times(d, word) > 0; }
 
 void sn_test_connect(SnTestClient *c, const char *endpoint) {
   int zero = 0, reconnect = 20;

@@ -47,6 +47,8 @@ void sn_test_daemon_spawn_preloaded(SnTestDaemon *daemon, const char *const *arg
 
 // Returns whether the log has that word.
 bool sn_test_daemon_logged(const SnTestDaemon *daemon, const char *word);
+// Returns how many lines of the log have it.
+int sn_test_daemon_logged_times(const SnTestDaemon *daemon, const char *word);
 
 typedef struct SnTestClient {
   void *context, *socket;

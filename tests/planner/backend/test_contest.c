@@ -167,6 +167,22 @@ static void wins_nowhere(void **state) {
   close_fixture(&x);
 }
 
+// A number from which on it wins is one with no loss behind it; a tie is none.
+static void no_loss_behind(void **state) {
+  (void)state;
+  SnContest c = {.steps = 8, .rows = {4, 1}};
+  c.row[SN_CONTEST_STEPS][0] = (SnContestRow){.count = 1, .cpu = {2}, .device = 1};
+  c.row[SN_CONTEST_STEPS][1] = (SnContestRow){.count = 4, .cpu = {2}, .device = 3};
+  c.row[SN_CONTEST_STEPS][2] = (SnContestRow){.count = 16, .cpu = {4}, .device = 3};
+  c.row[SN_CONTEST_STEPS][3] = (SnContestRow){.count = 64, .cpu = {9}, .device = 3};
+  c.row[SN_CONTEST_GRADIENTS][0] = (SnContestRow){.count = 1, .cpu = {2}, .device = 2};
+  assert_int_equal(sn_contest_from(&c, SN_CONTEST_STEPS, 0), 16);
+  assert_int_equal(sn_contest_from(&c, SN_CONTEST_GRADIENTS, 0), 0);
+  char text[200];
+  sn_contest_text(&c, SN_CONTEST_GRADIENTS, 0, text, sizeof text);
+  assert_non_null(strstr(text, "gradients: the CPU at any count"));
+}
+
 // It ends in about the time that it has; what the CPU has no time for is in proportion, and says so.
 static void ends_in_time(void **state) {
   (void)state;
@@ -268,8 +284,8 @@ static void kept(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(wins_from), cmocka_unit_test(wins_nowhere),
-                                     cmocka_unit_test(ends_in_time), cmocka_unit_test(lost_meanwhile),
-                                     cmocka_unit_test(kept)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(wins_from),      cmocka_unit_test(wins_nowhere),
+                                     cmocka_unit_test(no_loss_behind), cmocka_unit_test(ends_in_time),
+                                     cmocka_unit_test(lost_meanwhile), cmocka_unit_test(kept)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
