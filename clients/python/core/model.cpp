@@ -88,7 +88,7 @@ SinewObject object_kind(int kind) {
   return static_cast<SinewObject>(kind);
 }
 
-// Calls f(name, reference to the option) for each option that MuJoCo has.
+// Calls f(name, reference to the option) for each option that has one value in all of a model.
 template <typename F>
 void for_each_option(SinewOptions &o, F f) {
   f("timestep", o.timestep);
@@ -116,6 +116,10 @@ void for_each_option(SinewOptions &o, F f) {
   f("wind", o.wind);
   f("magnetic", o.magnetic);
   f("sleep_tolerance", o.sleep_tolerance);
+  f("contact", o.contact);
+  f("contact_width", o.contact_width);
+  f("contact_stiffness", o.contact_stiffness);
+  f("contact_restitution", o.contact_restitution);
 }
 
 [[noreturn]] void refuse_option(const char *name, size_t expected) {

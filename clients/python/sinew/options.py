@@ -56,6 +56,17 @@ class Options:
         Magnetic flux, which magnetometers measure.
     sleep_tolerance : float
         Velocity below which trees fall asleep under flag sleep [m/s].
+    contact : int
+        0 (``"mujoco"``): contacts are MuJoCo's. 1 (``"sigmoid"``): hard contacts of Moreau's time stepping, scaled by a
+        sigmoid of their distance (C. Schwarke et al., 2024, arXiv 2404.02887), so that derivatives know of contacts to
+        come. These four are not ``mjOption``'s. A sigmoid is not supported with integrator RK4, the flags sleep and
+        speculative, adhesion, contacts from distance (`CFD`) and steps of chosen sizes (`integrate`).
+    contact_width : float
+        Width of the sigmoid [m]. Contacts begin 20 widths from touch.
+    contact_stiffness : float
+        Share of the depth that a step takes back, 0 to 1.
+    contact_restitution : float
+        Share of its velocity with which a contact opens again, 0 to 1.
     """
 
     timestep: float
@@ -83,6 +94,10 @@ class Options:
     wind: tuple[float, float, float]
     magnetic: tuple[float, float, float]
     sleep_tolerance: float
+    contact: int
+    contact_width: float
+    contact_stiffness: float
+    contact_restitution: float
 
 
 # Parameters of all contacts of a model that can be set, and that MuJoCo's options do not have.
@@ -93,6 +108,7 @@ _WHOLE = {field.name for field in fields(Options) if field.type == "int"}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "integrator": ("euler", "rk4", "implicit", "implicitfast", "discrete"),
     "cone": ("pyramidal", "elliptic"),
+    "contact": ("mujoco", "sigmoid"),
 }
 
 
