@@ -19,6 +19,7 @@ _COMMANDS: dict[str, str] = {
     "replay": "sinew.record.command_replay",
     "export": "sinew.record.command_export",
     "identify": "sinew.identification.command",
+    "learn": "sinew.learn.command",
     "plot": "sinew.plot.command",
     "sweep": "sinew.sweep.command",
     "view": "sinew.view.command",

@@ -32,9 +32,25 @@ from sinew.rollout import rollout as _rollout
 from sinew.state import State, StateLike
 from sinew.trajectory import Nearest, Trajectory
 
-__all__ = ["Nearest", "Trajectory", "nearest_points", "rollout"]
+__all__ = ["Ends", "Nearest", "Trajectory", "nearest_points", "rollout", "rollout_and_ends"]
 
 _DIFFERENTIABLE = ("ctrl", "qpos", "qvel", "act")
+
+
+class Ends(NamedTuple):
+    """What rollouts came to, as constants.
+
+    Attributes
+    ----------
+    state : State
+        The states after the last steps, from which other rollouts go on bit for bit. Put tensors of the trajectory in
+        place of its `qpos`, `qvel` and `act` where gradients shall go through them.
+    diverged : Tensor of bool, (N,)
+        Rollouts that have diverged: their states are NaN.
+    """
+
+    state: State
+    diverged: torch.Tensor
 
 
 class _Call(NamedTuple):
@@ -45,6 +61,7 @@ class _Call(NamedTuple):
     ctrl: Any
     dtype: torch.dtype
     options: dict[str, Any]
+    ends: list[Ends]  # of the rollouts, once they are made
 
 
 def _numbers(x: torch.Tensor) -> NDArray[Any]:
@@ -67,7 +84,8 @@ class _Forward(torch.autograd.Function):
         arrays = {name: _numbers(x) for name, x in zip(_DIFFERENTIABLE, given, strict=True) if x is not None}
         ctrl = arrays.pop("ctrl", call.ctrl)
         state = State(**{**vars(call.state), **arrays})
-        result = _rollout(call.model, state, ctrl, outputs=Trajectory._fields, **call.options)
+        result = _rollout(call.model, state, ctrl, **call.options)
+        call.ends.append(Ends(result.last, torch.from_numpy(np.asarray(result.status != 0))))
         ctx.rollout = result
         ctx.save_for_backward(*given)
         ctx.set_materialize_grads(False)
@@ -152,6 +170,20 @@ def rollout(
     UnsupportedError
         In `backward`: a derivative of the derivative, or by a sensor that has none.
     """
+    options = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd, "integrator": integrator}
+    return _rolled_out(model, state, ctrl, options)[0]
+
+
+def rollout_and_ends(
+    model: Model, state: StateLike | None = None, ctrl: Any = None, **options: Any
+) -> tuple[Trajectory[torch.Tensor], Ends]:
+    """Roll out as `rollout` does, with the same arguments; return also what the rollouts came to."""
+    return _rolled_out(model, state, ctrl, options)
+
+
+def _rolled_out(
+    model: Model, state: StateLike | None, ctrl: Any, options: dict[str, Any]
+) -> tuple[Trajectory[torch.Tensor], Ends]:
     given = State.of(state)
     parts = {**vars(given), "ctrl": ctrl}
     tensors = {name: x for name, x in parts.items() if isinstance(x, torch.Tensor)}
@@ -164,9 +196,10 @@ def rollout(
         for name, x in vars(given).items()
     }
     gradients = torch.is_grad_enabled() and any(tensors[x].requires_grad for x in _DIFFERENTIABLE if x in tensors)
-    options = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd, "integrator": integrator}
-    call = _Call(model, State(**constant), ctrl, dtype, {**options, "gradients": gradients})
-    return Trajectory(*_Forward.apply(call, *(tensors.get(name) for name in _DIFFERENTIABLE)))
+    ends: list[Ends] = []
+    call = _Call(model, State(**constant), ctrl, dtype, {**options, "gradients": gradients}, ends)
+    trajectory = Trajectory(*_Forward.apply(call, *(tensors.get(name) for name in _DIFFERENTIABLE)))
+    return trajectory, ends[0]
 
 
 # ---- nearest points ----

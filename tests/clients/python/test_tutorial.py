@@ -36,6 +36,7 @@ FINGERS = """
 MODULES = {
     "sinew.sysid": "plotly",
     "sinew.torch": "torch",
+    "import torch": "torch",
     "sinew.mujoco": "mujoco",
     "from_mujoco": "mujoco",
     "sinew.gym": "gymnasium",

@@ -1,0 +1,99 @@
+"""SHAC beside PPO on one task: return over samples and over seconds.
+
+Each run is a process of its own, one after the other; a SHAC run that was interrupted goes on.
+
+    python compare.py hopper -o RUNS --seeds 1 2 3 --iterations 300 --samples 1000000 --picture hopper.svg
+    python compare.py hopper -o RUNS --picture hopper.svg --draw    # what is there already
+"""
+
+import argparse
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+
+
+def read(path: Path) -> dict[str, np.ndarray]:
+    """Return columns of a log."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else ())}
+
+
+def run(arguments: argparse.Namespace, seed: int) -> None:
+    """Run both on a seed."""
+    common = [arguments.task, "--seed", str(seed), "--threads", str(arguments.threads)]
+    ours = ["--iterations", str(arguments.iterations)]
+    shac = [sys.executable, "-m", "sinew", "learn", *common, *ours, "-o", arguments.out / f"shac-{seed}"]
+    ppo = [sys.executable, HERE / "ppo.py", *common, "--samples", str(arguments.samples)]
+    subprocess.run([*shac, *(("--worlds", "8", "--horizon", "8") if arguments.short else ())], check=True)
+    if not (arguments.out / f"ppo-{seed}" / "progress.csv").exists():
+        worlds = ["--worlds", "8"] if arguments.short else []
+        subprocess.run([*ppo, *worlds, "-o", arguments.out / f"ppo-{seed}"], check=True)
+
+
+def table(folder: Path) -> None:
+    """Print what each run came to, and what SHAC took to come to the end of PPO."""
+    print("run          samples  seconds  of the CPU  return at the end")
+    logs = {path.parent.name: read(path) for path in sorted(folder.glob("*/progress.csv"))}
+    for name, log in logs.items():
+        spent = log["seconds"][-1], log["cpu_seconds"][-1]
+        print(f"{name:10} {log['samples'][-1]:9.0f} {spent[0]:8.0f} {spent[1]:11.0f} {log['episode_return'][-1]:18.4g}")
+    for name, log in logs.items():
+        other = logs.get(name.replace("shac", "ppo"), {})
+        if not name.startswith("shac") or not other:
+            continue
+        best = np.nanmax(other["episode_return"])
+        there = np.flatnonzero(log["episode_return"] >= best)
+        if len(there):
+            part = log["samples"][there[0]] / other["samples"][-1]
+            print(f"{name} has PPO's best return, {best:.4g}, after {part:.2f} of PPO's samples")
+        else:
+            print(f"{name} does not come to PPO's best return, {best:.4g}")
+
+
+def draw(arguments: argparse.Namespace) -> None:
+    """Draw return over samples and over seconds of the CPU."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
+    for kind, color, dashes in (("shac", "#0072b2", "-"), ("ppo", "#d55e00", "--")):
+        for k, path in enumerate(sorted(arguments.out.glob(f"{kind}-*/progress.csv"))):
+            log = read(path)
+            for ax, by in zip(axes, ("samples", "cpu_seconds"), strict=True):
+                ax.plot(log[by], log["episode_return"], dashes, color=color, label=kind.upper() if k == 0 else None)
+    for ax, label in zip(axes, ("samples", "time of the CPU [s]"), strict=True):
+        ax.set(xlabel=label, xlim=(0, None))
+    axes[0].set(ylabel="return, mean of 100 episodes", title=arguments.task)
+    axes[0].legend()
+    figure.savefig(arguments.picture, dpi=80)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("task", help="as `sinew learn` lists them")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="(default: 1)")
+    parser.add_argument("--iterations", type=int, default=300, help="of SHAC (default: 300)")
+    parser.add_argument("--samples", type=int, default=1_000_000, help="of PPO (default: 1000000)")
+    parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
+    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--draw", action="store_true", help="run nothing")
+    parser.add_argument("--short", action="store_true", help="a few samples, to see that it runs")
+    arguments = parser.parse_args()
+
+    if arguments.short:
+        arguments.iterations, arguments.samples = 20, 2048
+    for seed in [] if arguments.draw else arguments.seeds:
+        run(arguments, seed)
+    table(arguments.out)
+    if arguments.picture:
+        draw(arguments)
+
+
+if __name__ == "__main__":
+    main()
