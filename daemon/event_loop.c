@@ -69,6 +69,7 @@ static void send_replies(Loop *loop) {
     const SnReply sent = *p;  // without its bytes; it is the socket's now
     sn_wire_send(loop->wire, p);
     const double now = sn_clock_now();
+    if (sent.route.charged) sn_quota_answered(sent.route.peer, now);
     if (sent.stages.turn > 0 && !sent.stages.streamed) sn_scheduler_sent(&d->scheduler, now - sent.stages.ended);
     SnSession *session = sent.route.session ? sn_sessions_find(&d->sessions, sent.route.session) : NULL;
     sn_counters_reply(&d->counters, session ? &session->outcomes : NULL, &sent, now);

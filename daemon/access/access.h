@@ -48,6 +48,8 @@ typedef struct SnPeer {
   SnQuotas quota;
   SnMeter requests, bytes, planning;
   double planned;         // seconds of planning that the meter knows of
+  int under_way;          // plans that were charged beforehand and are not answered yet
+  double due;             // when the last of them is, on sn_clock_now()
   _Atomic int64_t spent;  // nanoseconds of planning for its sessions; the planner thread adds
   int sessions;           // open or being opened; under the lock of the list of sessions
   uint64_t refused;       // requests since the latest line of the log
@@ -81,9 +83,13 @@ SnRole sn_role_of(const char *name);
 // it does not count.
 bool sn_quota_request(SnPeer *peer, size_t bytes, double now, char *why, size_t size);
 
-// Returns whether the peer may be planned for now, and says why not. A plan that takes longer than what is left is
-// finished, and what it took above that is waited for.
-bool sn_quota_planning(SnPeer *peer, double now, char *why, size_t size);
+// Returns whether the peer may be planned for now, and says why not. `allowed` is the time until the plan's deadline
+// [s], which must be left beside what is under way. A plan that is longer than a second's worth comes when nothing is
+// used, and is paid for by waiting. 0: what has no deadline is paid for afterwards. Sets *charged where
+// sn_quota_answered is to be called once the plan is answered; else it stays as it is.
+bool sn_quota_planning(SnPeer *peer, double allowed, double now, bool *charged, char *why, size_t size);
+// Ends the charge for a plan: what it took counts from now on.
+void sn_quota_answered(SnPeer *peer, double now);
 
 // Adds seconds of planning for a peer's session. The planner thread calls it.
 void sn_quota_spend(SnPeer *peer, double seconds);

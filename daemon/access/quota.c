@@ -32,16 +32,37 @@ bool sn_quota_request(SnPeer *peer, size_t bytes, double now, char *why, size_t 
   return false;
 }
 
-bool sn_quota_planning(SnPeer *peer, double now, char *why, size_t size) {
-  const double rate = peer->quota.planning, planned = 1e-9 * (double)atomic_load(&peer->spent);
-  if (isinf(rate)) return true;
-  level(&peer->planning, rate, now);
+// Takes what the planner has done for a peer by now into account.
+static void settle(SnPeer *peer, double now) {
+  const double planned = 1e-9 * (double)atomic_load(&peer->spent);
+  level(&peer->planning, peer->quota.planning, now);
   peer->planning.used += planned - peer->planned;
   peer->planned = planned;
-  if (peer->planning.used <= rate * BURST) return true;
-  snprintf(why, size, "this key may be planned for %g s a second; try again in %.3g s", rate,
-           (peer->planning.used - rate * BURST) / rate);
+}
+
+// The planner works for one plan at a time: all plans that are under way take no longer than until the last of them is
+// due. That is charged beforehand; afterwards what they took.
+bool sn_quota_planning(SnPeer *peer, double allowed, double now, bool *charged, char *why, size_t size) {
+  const double rate = peer->quota.planning;
+  if (isinf(rate)) return true;
+  settle(peer, now);
+  if (now >= peer->due) peer->under_way = 0;  // also of one whose answer was lost
+  const double due = fmax(peer->under_way > 0 ? peer->due : 0, now + allowed), coming = due - now;
+  const double used = peer->planning.used, above = used + coming - rate * BURST;
+  const bool only = used == 0 && peer->under_way == 0;  // longer than a burst, it is paid for afterwards
+  if (above <= 0 || only) {
+    *charged = allowed > 0;
+    peer->under_way += *charged;
+    peer->due = due;
+    return true;
+  }
+  snprintf(why, size, "this key may be planned for %g s a second; try again in %.3g s", rate, fmin(used, above) / rate);
   return false;
+}
+
+void sn_quota_answered(SnPeer *peer, double now) {
+  peer->under_way -= peer->under_way > 0;
+  if (isfinite(peer->quota.planning)) settle(peer, now);
 }
 
 void sn_quota_spend(SnPeer *peer, double seconds) { atomic_fetch_add(&peer->spent, (int64_t)(1e9 * seconds)); }

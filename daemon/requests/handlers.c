@@ -80,8 +80,8 @@ static void deny(SnDaemon *d, const SnRoute *route, Sinew__V1__Error__Code code,
   sn_outbox_error(&d->outbox, route, code, "%s", why);
 }
 
-// Whether a peer may ask for that; if not, it has been told why.
-static bool admit(SnDaemon *d, const SnRoute *route, const Sinew__V1__Request *request) {
+// Whether a peer may ask for that, and charges it for the time of a plan; if not, it has been told why.
+static bool admit(SnDaemon *d, SnRoute *route, const Sinew__V1__Request *request) {
   char why[200];
   SnPeer *peer = route->peer;
   const SnRole least = sn_role_needed(request->body_case);
@@ -94,7 +94,10 @@ static bool admit(SnDaemon *d, const SnRoute *route, const Sinew__V1__Request *r
     deny(d, route, SINEW__V1__ERROR__CODE__PERMISSION, why);
     return false;
   }
-  if (!sn_needs_planning(request->body_case) || sn_quota_planning(peer, sn_clock_now(), why, sizeof why)) return true;
+  const double allowed = request->body_case == SINEW__V1__REQUEST__BODY_PLAN ? request->plan->deadline : 0;
+  if (!sn_needs_planning(request->body_case) ||
+      sn_quota_planning(peer, allowed, sn_clock_now(), &route->charged, why, sizeof why))
+    return true;
   d->counters.quota++;
   deny(d, route, SINEW__V1__ERROR__CODE__LIMIT, why);
   return false;

@@ -23,6 +23,7 @@ typedef struct SnRoute {
   double arrived;    // when the request was read, on sn_clock_now()
   uint64_t session;  // id of the open session that it is about; 0: none
   uint8_t kind;      // number of the request's body in the schema; 0: it could not be read
+  bool charged;      // the peer was charged for it beforehand, until it is answered
   uint8_t size;
   uint8_t identity[255];
 } SnRoute;

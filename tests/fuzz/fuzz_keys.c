@@ -36,7 +36,9 @@ static void read_list(const uint8_t *data, size_t size) {
     if (peer->role != SN_ROLE_NONE && sn_access_find(&access, peer->key) != i) fuzz_fail("a key is on the list twice");
     for (int k = 0; k < 3; ++k) sn_quota_request(peer, 1000, k, why, sizeof why);
     sn_quota_spend(peer, 0.1);
-    sn_quota_planning(peer, 4, why, sizeof why);
+    bool charged = false;
+    sn_quota_planning(peer, 0.02, 4, &charged, why, sizeof why);
+    if (charged) sn_quota_answered(peer, 5);
   }
   sn_access_free(&access);
 }

@@ -16,7 +16,7 @@ typedef struct SnTestCalls {
   atomic_long thread;                    // id that the system has for it; 0: there is none
   atomic_long allocations;               // calls for memory, and to give it back
   atomic_long locks;                     // mutexes taken, conditions waited for and signalled
-  SnTestCaller caller[SN_TEST_CALLERS];  // their places; the last one stands for all that have none
+  SnTestCaller caller[SN_TEST_CALLERS];  // by place; the last one stands for all that have none
 } SnTestCalls;
 
 typedef struct SnTestCallsPage {

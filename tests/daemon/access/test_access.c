@@ -267,21 +267,89 @@ static void test_bytes_a_second(void **state) {
   assert_true(sn_quota_request(&p, 1, 7, why, sizeof why));
 }
 
+static char why_not[200];
+static bool charged;
+
+static bool may_plan(SnPeer *p, double allowed, double now) {
+  charged = false;
+  return sn_quota_planning(p, allowed, now, &charged, why_not, sizeof why_not);
+}
+
+// What has no deadline is paid for afterwards.
 static void test_planning(void **state) {
   (void)state;
-  char why[200];
   SnPeer p = with_quota(INFINITY, INFINITY, 0.5);
-  assert_true(sn_quota_planning(&p, 10, why, sizeof why));
+  assert_true(may_plan(&p, 0, 10) && !charged);
   sn_quota_spend(&p, 0.4);
-  assert_true(sn_quota_planning(&p, 10, why, sizeof why));
+  assert_true(may_plan(&p, 0, 10) && !charged);
   sn_quota_spend(&p, 1.1);
-  assert_false(sn_quota_planning(&p, 10, why, sizeof why));
-  assert_non_null(strstr(why, "0.5 s a second; try again in 2 s"));
-  assert_false(sn_quota_planning(&p, 11.9, why, sizeof why));
-  assert_true(sn_quota_planning(&p, 12.1, why, sizeof why));
+  assert_false(may_plan(&p, 0, 10));
+  assert_non_null(strstr(why_not, "0.5 s a second; try again in 2 s"));
+  assert_false(may_plan(&p, 0, 11.9));
+  assert_true(may_plan(&p, 0, 12.1));
   SnPeer free = with_quota(INFINITY, INFINITY, INFINITY);
   sn_quota_spend(&free, 1e6);
-  assert_true(sn_quota_planning(&free, 1, why, sizeof why));
+  assert_true(may_plan(&free, 5, 1) && !charged);
+}
+
+// The time until a plan is due must be left; several at the same time take no more than until the last is due.
+static void test_charge_beforehand(void **state) {
+  (void)state;
+  SnPeer p = with_quota(INFINITY, INFINITY, 0.5);
+  assert_true(may_plan(&p, 0.3, 10) && charged);
+  assert_true(may_plan(&p, 0.3, 10.1) && charged);
+  assert_false(may_plan(&p, 0.6, 10.1));
+  assert_true(may_plan(&p, 0.2, 10.1) && charged);  // due before the others are
+  assert_int_equal(p.under_way, 3);
+  sn_quota_spend(&p, 0.3);
+  assert_true(may_plan(&p, 0, 10.21));  // 0.3 s are used, and 0.2 s may yet be
+  assert_false(may_plan(&p, 0.25, 10.21));
+  for (int i = 0; i < 3; i++) sn_quota_answered(&p, 10.21);
+  sn_quota_answered(&p, 10.21);  // one more than there are changes nothing
+  assert_int_equal(p.under_way, 0);
+  assert_true(may_plan(&p, 0.2, 10.21) && charged);  // what they did not take is free again
+  // Its answer is lost: the charge ends when it is due.
+  assert_false(may_plan(&p, 0.3, 10.3));
+  assert_true(may_plan(&p, 0.3, 10.9) && charged);
+  assert_int_equal(p.under_way, 1);
+}
+
+// One that is longer than a second's worth comes when nothing is used, and alone.
+static void test_a_long_plan(void **state) {
+  (void)state;
+  SnPeer p = with_quota(INFINITY, INFINITY, 0.1);
+  sn_quota_spend(&p, 0.01);
+  assert_false(may_plan(&p, 2, 10));
+  assert_non_null(strstr(why_not, "try again in 0.1 s"));
+  assert_false(may_plan(&p, 2, 10.05));
+  assert_true(may_plan(&p, 2, 10.2) && charged);
+  assert_false(may_plan(&p, 0.05, 10.2));
+  assert_false(may_plan(&p, 2, 10.2));
+  sn_quota_spend(&p, 2);
+  sn_quota_answered(&p, 12.2);
+  assert_false(may_plan(&p, 2, 32));
+  assert_true(may_plan(&p, 2, 32.3) && charged);
+}
+
+// Whatever is asked for, what a key had at any time is what the time allows, and a second's worth.
+static void test_never_above(void **state) {
+  (void)state;
+  SnPeer p = with_quota(INFINITY, INFINITY, 0.3);
+  unsigned seed = 7;
+  double had = 0, most = -INFINITY;
+  int taken = 0;
+  for (double now = 0; now < 200; now += 0.001) {
+    const double allowed = 0.005 + 0.001 * (rand_r(&seed) % 290);
+    if (!may_plan(&p, allowed, now)) continue;
+    taken++;
+    had += allowed;
+    now += allowed;
+    sn_quota_spend(&p, allowed);
+    sn_quota_answered(&p, now);
+    if (had - 0.3 * now > most) most = had - 0.3 * now;
+  }
+  print_message("%d plans, %.2f s of 200; at most %.3f s above what the time allows\n", taken, had, most);
+  assert_true(had > 0.28 * 200 && most < 0.3 + 1e-6);
 }
 
 int main(void) {
@@ -297,6 +365,9 @@ int main(void) {
       cmocka_unit_test(test_requests_a_second),
       cmocka_unit_test(test_bytes_a_second),
       cmocka_unit_test(test_planning),
+      cmocka_unit_test(test_charge_beforehand),
+      cmocka_unit_test(test_a_long_plan),
+      cmocka_unit_test(test_never_above),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
 }
