@@ -1,20 +1,24 @@
 #!/usr/bin/env bash
-# Checks and measurements that need an NVIDIA GPU, in parts of under ten minutes each. Builds what they need first. Says
-# "skipped: no CUDA device", with exit status 77, where there is none.
+# Checks and measurements that need an NVIDIA GPU: the first 45 minutes on one, in parts that have a limit each. Builds
+# what they need first. Says "skipped: no CUDA device", with exit status 77, where there is none.
 #
-#   tests/device.sh                        every part
+#   tests/device.sh                        the programme
 #   tests/device.sh --list                 the parts and what each one does
 #   tests/device.sh agree bench            only these ("bench": step, gradient and refine; "sanitize": both halves)
+#   tests/device.sh more                   what the programme has no time for: soak, models, trace
 #   tests/device.sh --out FOLDER PART...   where lines of JSON go (default build/device); all of it also in FOLDER.tar
 #   tests/device.sh --rehearse PART...     on the emulator, the host in place of a device, and short
 #   tests/device.sh --build FOLDER PART... from a build that is there (default: build/cuda, built first)
 #   tests/device.sh --pack FOLDER          copies all that the parts need; FOLDER/device.sh runs them on another machine
 #
-# Each part prints its duration; the last line counts the parts. They stand in the order of what to know first: whether
-# a device is right, then how fast it is and why, then what takes long to check.
+# Each part prints its duration; the last line counts the parts. A part goes on after a measurement that fails, and the
+# programme after a part. They stand in the order of what to know first: whether a device is right, in short, then how
+# fast it is and why, then what takes long to check. clients/scripts/device.py draws what comes of it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-PARTS="agree memory step gradient shapes kernels refine tasks races soak models trace"
+# The parts and their limits [s], 45 minutes together; then the others.
+PARTS="agree:300 wins:90 step:480 shapes:420 kernels:300 gradient:330 refine:240 tasks:120 memory:210 races:210"
+MORE="soak:590 models:590 trace:120"
 REGISTERS=${REGISTERS-64 255}  # of further libraries of a pack, for the part shapes
 MYOSUITE=${SINEW_MYOSUITE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.12.2/myosuite}
 [ -n "${PART_ONLY:-}" ] || OUT='' REHEARSE='' PACK='' BUILD=''
@@ -43,16 +47,17 @@ find_places() {
 choose() {
   if [ -n "$REHEARSE" ]; then
     FLOAT=emulator DOUBLE=emulator_double REAL_FEW=0 REAL=0 SOAK_ARM=100 SOAK_HAND=10
-    WORLDS=1,4 CPU_WORLDS=1,2 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2
+    WORLDS=1,4 CPU_WORLDS=1,2 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2 MOST=4 WINS=3
     SHAPE_WORLDS=1,2 THREADS=32 SHARED="64 65536"
     TASK_ARM=arm_reach:0.1:1:off:2 TASKS_HAND=hand_pose:0.05:1:off:2
   else
     FLOAT=cuda DOUBLE=cuda_double REAL_FEW=4 REAL=13 SOAK_ARM=1000 SOAK_HAND=100
-    WORLDS=1,132,528,2112,8192 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
+    WORLDS=1,16,132,528,2112,8192,16384 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
+    MOST=16384 WINS=20
     SHAPE_WORLDS=1,528,8192 THREADS="32 64 128 256" SHARED="64 32768 65536 102400 232448"
     # task:seconds:seed:cfd:iterations
     TASK_ARM=arm_reach:3:1:off:16
-    TASKS_HAND="hand_pose:1:1:off:16 hand_balls:1.5:3:off:4 ball_catch:1:1:on:4"
+    TASKS_HAND="hand_pose:1:1:off:16"
   fi
 }
 
@@ -68,6 +73,17 @@ build() {
 # One document of JSON on standard input becomes a line of a file, and is shown.
 keep() { tr -d '\n\t' | grep . | tee -a "$OUT/$1.jsonl"; }
 bench() { "$BIN/sinew-bench" "$@"; }
+# measure FILE MODE ARGUMENT...: sinew-bench, whose JSON becomes a line of a file. A failure is noted, and the part goes
+# on: whole tells at its end.
+FAILED=0
+measure() {
+  local file=$1
+  shift
+  bench "$@" --json | keep "$file" || { echo "failed: sinew-bench $*" >&2; FAILED=$((FAILED + 1)); }
+}
+whole() { [ "$FAILED" = 0 ] || { echo "$FAILED measurements failed" >&2; return 1; }; }
+# The numbers of threads that the cpu is measured with: one, and all.
+threads() { if [ "$(nproc)" -gt 1 ]; then echo "1 $(nproc)"; else echo 1; fi; }
 have_myosuite() { [ -r "$HAND" ] || { echo "left out: no models of MyoSuite in $MYOSUITE"; return 1; }; }
 
 # agree REAL BACKEND...: all of them are checked, also after one that fails.
@@ -142,28 +158,38 @@ for cpu, device in zip(runs[::2], runs[1::2]):
 PY
 }
 
-part_step_text="steps per second of 1 to 8192 worlds, the cpu's on 1 and on all threads and MuJoCo's on one beside them, and what the stages take"
+part_wins_text="from how many at once the device is faster than the cpu on one thread and on all: steps, gradients, refinements"
+part_wins() {
+  local model
+  for model in "$SOURCE/physics/models/arm_reach.xml" "$HAND" "$ARM"; do
+    [ -r "$model" ] || { have_myosuite || continue; }
+    measure wins device --model "$model" --steps 16 --most "$MOST" --seconds "$WINS" --backend "$FLOAT" "${WHERE[@]}"
+  done
+  whole
+}
+
+part_step_text="steps per second of 1 to 16384 worlds, the cpu's on 1 and on all threads and MuJoCo's on one beside them, and what the stages take"
 part_step() {
   local model threads
   for model in "$SOURCE/physics/models/arm_reach.xml" "$HAND" "$ARM"; do
     [ -r "$model" ] || { have_myosuite || continue; }
-    bench step --model "$model" --steps $((STEPS / 4)) --rounds 3 --worlds "$WORLDS" --profile --json \
-      --backend "$FLOAT" "${WHERE[@]}" | keep step
-    for threads in 1 $(nproc); do
-      bench step --model "$model" --steps $((STEPS / 4)) --rounds 2 --worlds "$CPU_WORLDS" --threads "$threads" --json | keep step
+    measure step step --model "$model" --steps $((STEPS / 4)) --rounds 3 --worlds "$WORLDS" --profile --backend "$FLOAT" "${WHERE[@]}"
+    for threads in $(threads); do
+      measure step step --model "$model" --steps $((STEPS / 4)) --rounds 2 --worlds "$CPU_WORLDS" --threads "$threads"
     done
   done
+  whole
 }
 
-part_gradient_text="value and gradient of 256 steps of MyoHand, 1 to 512 at once, by every method; the cpu's on 1 and on all threads"
+part_gradient_text="value and gradient of 256 steps of MyoHand, 1 to 512 at once, by both methods; the cpu's on 1 and on all threads"
 part_gradient() {
   local model=$HAND threads
   have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
-  bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --profile --json --backend "$FLOAT" "${WHERE[@]}" |
-    keep gradient
-  for threads in 1 $(nproc); do
-    bench gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items 1,2 --threads "$threads" --json | keep gradient
+  measure gradient gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items "$ITEMS" --profile --backend "$FLOAT" "${WHERE[@]}"
+  for threads in $(threads); do
+    measure gradient gradient --model "$model" --steps "$STEPS" --rounds "$ROUNDS" --items 1,16 --threads "$threads"
   done
+  whole
 }
 
 # What a shape gives is one line, or none where a block of it does not run.
@@ -190,12 +216,19 @@ part_kernels() {
   local ncu model=$HAND worlds
   ncu=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null) || { echo "left out: ncu is not installed"; return 0; }
   have_myosuite || model=$SOURCE/physics/models/arm_reach.xml
+  # under_ncu NAME KERNELS COUNT MODE ARGUMENT...
+  under_ncu() {
+    local name=$1 kernels=$2 count=$3
+    shift 3
+    "$ncu" --clock-control none --set full --import-source on -k "regex:$kernels" -c "$count" --force-overwrite -o "$OUT/$name" \
+      "$BIN/sinew-bench" "$@" --backend "$FLOAT" "${WHERE[@]}" || { echo "failed: ncu of $name" >&2; FAILED=$((FAILED + 1)); return 0; }
+    "$ncu" --import "$OUT/$name.ncu-rep" --page raw --csv >"$OUT/$name.csv" || FAILED=$((FAILED + 1))
+  }
   for worlds in 1 2112; do
-    "$ncu" --clock-control none --set full --import-source on -k regex:rollout -c 1 --force-overwrite -o "$OUT/rollout-$worlds" \
-      "$BIN/sinew-bench" step --model "$model" --steps 4 --rounds 1 --worlds $worlds --backend "$FLOAT" "${WHERE[@]}"
+    under_ncu rollout-$worlds rollout 1 step --model "$model" --steps 4 --rounds 1 --worlds $worlds
   done
-  "$ncu" --clock-control none --set full --import-source on -k "regex:forward|sweep" -c 2 --force-overwrite -o "$OUT/gradient" \
-    "$BIN/sinew-bench" gradient --model "$model" --steps 8 --rounds 1 --fd-samples 1 --items 1 --backend "$FLOAT" "${WHERE[@]}"
+  under_ncu gradient "forward|sweep" 2 gradient --model "$model" --steps 8 --rounds 1 --fd-samples 1 --items 1
+  whole
 }
 
 part_refine_text="an iteration of 256 steps for 1 to 64 sessions and starts, on the device and on the cpu; a planner's plan"
@@ -203,10 +236,11 @@ part_refine() {
   local task
   for task in arm_reach hand_pose; do
     [ $task = arm_reach ] || have_myosuite || continue
-    bench refine --task $task --steps "$STEPS" --rounds "$ROUNDS" --sessions "$SESSIONS" --starts "$STARTS" --json \
-      --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}" | keep refine
-    bench refine --task $task --steps "$STEPS" --rounds 2 --sessions 1,4 --starts 4 --json "${TASK[@]}" | keep refine
+    measure refine refine --task $task --steps "$STEPS" --rounds "$ROUNDS" --sessions "$SESSIONS" --starts "$STARTS" \
+      --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}"
+    measure refine refine --task $task --steps "$STEPS" --rounds 2 --sessions 1,4 --starts 4 "${TASK[@]}"
   done
+  whole
 }
 
 part_trace_text="a timeline by nsys, where it is installed"
@@ -279,20 +313,18 @@ pack() {
   du -sh "$PACK"
 }
 
-# Where the linker does not find the libraries of CUDA that ours needs: those of a Toolkit, or of a Python package.
+# cuBLAS, which gradients by products open: that of a Toolkit, or of a Python package, where the linker knows none.
 find_cuda() {
-  local missing folder
-  missing=$(ldd "$LIB/libsinew_$FLOAT.so" | awk '/=> not found/ {print $1; exit}')
-  [ -n "$missing" ] || return 0
+  local folder
+  ! python3 -c 'import ctypes; ctypes.CDLL("libcublas.so.13")' 2>/dev/null || return 0
   for folder in /usr/local/cuda/lib64 /usr/local/cuda/targets/*/lib \
     $(python3 -c 'import glob, sys; print(*(f for p in sys.path for f in glob.glob(p + "/nvidia/*/lib")))'); do
-    [ -e "$folder/$missing" ] || continue
+    [ -e "$folder/libcublas.so.13" ] || continue
     export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    echo "$missing is that of $folder"
-    break
+    echo "libcublas.so.13 is that of $folder"
+    return 0
   done
-  missing=$(ldd "$LIB/libsinew_$FLOAT.so" | awk '/=> not found/ {print $1}')
-  [ -z "$missing" ] || { echo "$LIB/libsinew_$FLOAT.so needs $missing, which is not found" >&2; return 1; }
+  echo "no libcublas.so.13 was found: gradients by products will say so"
 }
 
 need_device() {
@@ -305,19 +337,45 @@ need_device() {
 }
 
 list_parts() {
-  local part text
-  for part in $PARTS; do
-    text=part_${part}_text
-    printf '  %-9s %s\n' "$part" "${!text}"
+  local part name text
+  for part in $PARTS more $MORE; do
+    name=${part%:*} text=part_${part%:*}_text
+    [ "$name" != more ] || { echo "more:"; continue; }
+    printf '  %-9s %3d s  %s\n' "$name" "${part#*:}" "${!text}"
   done
 }
 
+# The limit of a part [s]; a rehearsal may be on a busy machine.
+limit_of() {
+  local part
+  [ -z "$REHEARSE" ] || { echo 590; return; }
+  for part in $PARTS $MORE; do
+    [ "${part%:*}" != "$1" ] || echo "${part#*:}"
+  done
+}
+
+# run_part NAME LIMIT: in a shell of its own, which keeps `set -e` in force inside the part and can be timed out. A line
+# of parts.jsonl says how it went.
+run_part() {
+  local text=part_$1_text started=$SECONDS status=0 seconds
+  printf '\n=== %s: %s\n' "$1" "${!text}"
+  timeout -k 10 "$2" bash -c "set -euo pipefail; PART_ONLY=1; . '${BASH_SOURCE[0]}'; find_places; choose; part_$1" || status=$?
+  seconds=$((SECONDS - started))
+  printf '{"part":"%s","seconds":%d,"limit":%d,"status":%d}\n' "$1" "$seconds" "$2" $status >>"$OUT/parts.jsonl"
+  if [ $status = 0 ]; then
+    printf '=== %s passed in %d s\n' "$1" $seconds
+  else
+    printf '=== %s FAILED after %d s%s\n' "$1" $seconds "$([ $status != 124 ] || echo ", its limit")"
+  fi
+  return $status
+}
+
 main() {
-  local part passed=0 failed=0 started wanted=()
+  local part passed=0 failed=0 wanted=()
   while [ $# -gt 0 ]; do
     case $1 in
       --list) list_parts; return ;;
-      --help | -h) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; list_parts; return ;;
+      --help | -h) sed -n '2,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; list_parts; return ;;
       --out) OUT=$(mkdir -p "$2" && cd "$2" && pwd); shift ;;
       --build) BUILD=$(cd "$2" && pwd); shift ;;
       --pack) PACK=$2; shift ;;
@@ -325,6 +383,7 @@ main() {
       -*) echo "tests/device.sh: unknown option $1; see --help" >&2; return 2 ;;
       bench) wanted+=(step gradient refine) ;;
       sanitize) wanted+=(memory races) ;;
+      more) wanted+=(soak models trace) ;;
       *) declare -F "part_$1" >/dev/null || { echo "tests/device.sh: no part '$1'; see --list" >&2; return 2; }
         wanted+=("$1") ;;
     esac
@@ -342,17 +401,7 @@ main() {
   [ ${#wanted[@]} -gt 0 ] || wanted=($PARTS)
   export OUT REHEARSE BUILD REGISTERS
   for part in "${wanted[@]}"; do
-    local text=part_${part}_text
-    printf '\n=== %s: %s\n' "$part" "${!text}"
-    started=$SECONDS
-    # A shell of its own keeps `set -e` in force inside the part, and can be timed out.
-    if timeout 590 bash -c "set -euo pipefail; PART_ONLY=1; . '${BASH_SOURCE[0]}'; find_places; choose; part_$part"; then
-      passed=$((passed + 1))
-      printf '=== %s passed in %d s\n' "$part" $((SECONDS - started))
-    else
-      failed=$((failed + 1))
-      printf '=== %s FAILED after %d s\n' "$part" $((SECONDS - started))
-    fi
+    if run_part "${part%:*}" "$(limit_of "${part%:*}")"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
   done
   tar -C "$(dirname "$OUT")" -cf "$OUT.tar" "$(basename "$OUT")"
   printf '\n%d passed, %d failed; results in %s and %s.tar\n' "$passed" "$failed" "$OUT" "$OUT"

@@ -252,7 +252,7 @@ static void kept(void **state) {
   open_fixture(&x, &cpu, NULL, &device);
   assert_int_equal(sn_contest_run(&x.def, &c, &err), SN_OK);
   assert_int_equal(sn_contest_key(x.o.m, &device.table, 3, &key, &err), SN_OK);
-  assert_true(key.model != 0 && strstr(key.device, "by a script") && strstr(key.library, "test_contest"));
+  assert_true(key.model != 0 && strstr(key.device, "by a script") && strstr(key.library, "contest"));
   assert_false(sn_contest_kept(folder, &key, &again));
   for (size_t i = 0; i <= sizeof damage / sizeof *damage; ++i) {
     assert_int_equal(sn_contest_keep(folder, &key, &c, &err), SN_OK);
