@@ -238,9 +238,9 @@ SINEW_API SinewSensorInfo sinew_model_sensor(const SinewModel *model, int id);
 
 // Says how contacts act.
 typedef enum SinewContactModel {
-  SINEW_CONTACT_MUJOCO,  // as MuJoCo's
-  // Hard contacts of Moreau's time stepping, scaled by a sigmoid of their distance (C. Schwarke et al., 2024, arXiv
-  // 2404.02887): bodies act on each other a little before they touch, and derivatives know of contacts to come.
+  SINEW_CONTACT_MUJOCO,  // like MuJoCo's
+  // Makes them hard, as in Moreau's time stepping, and scales them by a sigmoid of their distance (C. Schwarke et al.,
+  // 2024, arXiv 2404.02887). Bodies act on each other a little before they touch, so that derivatives know of it.
   SINEW_CONTACT_SIGMOID
 } SinewContactModel;
 
@@ -296,10 +296,11 @@ SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOpti
 // Returns a copy of a model with other options: start from those of sinew_model_get_options. Allowed are a timestep in
 // (0, 1], an impratio above 0, tolerances of at least 0, iterations from 0 to 10000, finite numbers. The noslip
 // solver has at most 200 iterations. Density and viscosity are at least 0. SINEW_ERR_ARGUMENT names the option that is
-// out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have. SINEW_CONTACT_SIGMOID is
-// not supported with integrator RK4, the flags sleep and speculative, and adhesion; nor are contacts from distance
-// (SinewCfd) and steps of chosen sizes with it. Limits, equalities and friction losses act as ever. Costs about a load
-// from the cache. Free the copy with sinew_model_free; it does not need the model.
+// out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have. Costs about a
+// load from the cache. Free the copy with sinew_model_free; it does not need the model.
+//
+// Under SINEW_CONTACT_SIGMOID integrator RK4, the flags sleep and speculative, and adhesion are not supported. Contacts
+// from distance (SinewCfd) and steps of chosen sizes are not, either. Limits, equalities and losses act as ever.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 
 // ---- one body ----

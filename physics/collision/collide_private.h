@@ -58,8 +58,7 @@ SN_INLINE SnPairInfo sn_pair_info(const SnModel *m, int pair) {
   p.collider = (SnCollider)m->rule_collider[types];
   p.max = m->rule_max[types];
   p.param = m->rule_param[m->rule_class[a] * m->nruleclass + m->rule_class[b]];
-  p.reach = m->conparam[SN_NCONPARAM * p.param] + (m->geom_gap[a] + m->geom_gap[b]) +
-            sn_sigmoid_reach(m);
+  p.reach = m->conparam[SN_NCONPARAM * p.param] + (m->geom_gap[a] + m->geom_gap[b]) + sn_sigmoid_reach(m);
   return p;
 }
 

@@ -116,5 +116,5 @@ terms: [{name: place, residual: {position: {body: box}}, target: [1, 0, 0.1], no
         assert (planner.model.opt.contact, planner.model.opt.contact_stiffness) == (number, 0.3)
         costs.append(planner.evaluate(planner.initial, np.zeros((16, 1))).cost)
     assert costs[0] != costs[1]
-    with pytest.raises(FormatError, match="contact: 'soft' is unknown, allowed is mujoco|sigmoid"):
+    with pytest.raises(FormatError, match="contact: 'soft' is unknown, allowed is mujoco"):
         sinew.Task.parse(text.replace("CONTACT", "soft"))

@@ -60,8 +60,8 @@ static int sweeps(const SnModel *m, const SnWorld *w, double *f) {
         g += (double)w->efc_J[k] * a[w->efc_J_colind[k]];
       const double share = A[i] / (A[i] + (double)w->efc_R[i]), next = share * fmax(0, f[i] - g / A[i]);
       for (int q = 0; q < nv; ++q) a[q] += (next - f[i]) * (double)B[i * nv + q];
-      change = fmax(change, fabs(next - f[i]));
-      largest = fmax(largest, fabs(next));
+      change = sn_larger(change, fabs(next - f[i]));
+      largest = sn_larger(largest, fabs(next));
       f[i] = next;
     }
   }
@@ -102,7 +102,7 @@ static void limit_of_sweeps(void **state) {
         if (condim == 1)
           close_to((double)(1 / (1 + o.w.efc_R[i] / o.w.efc_diagA[i])),
                    0.9999 / (1 + exp((double)o.w.efc_pos[i] / 0.004)), SN_TOL(1e-12, 1e-5));
-        size = fmax(size, f[i]);
+        size = sn_larger(size, f[i]);
       }
       for (int i = 0; i < *o.w.nefc; ++i) worst = sn_larger(worst, fabs(f[i] - (double)o.w.efc_force[i]) / size);
       most = count > most ? count : most;
@@ -157,7 +157,7 @@ static void bounce(void **state) {
   double fastest = 0;
   for (int i = 0; i < 100; ++i) {
     run(&o, 1);
-    fastest = fmax(fastest, (double)o.w.qvel[0]);
+    fastest = sn_larger(fastest, (double)o.w.qvel[0]);
   }
   close_to(fastest, 0.7 * sqrt(2 * 9.81 * 0.3), 0.06);
   sn_oracle_free(&o);
@@ -184,7 +184,7 @@ static void slide(void **state) {
       o.w.qvel[way] = 2;
       for (int i = 0; i < 300; ++i) {
         run(&o, 1);
-        highest = fmax(highest, (double)o.w.qpos[2] - 0.1);
+        highest = sn_larger(highest, (double)o.w.qpos[2] - 0.1);
         lowest = fmin(lowest, (double)o.w.qpos[2] - 0.1);
       }
       printf("%s: way %.4f m, height from %.2g to %.2g m\n", cone ? "elliptic" : "pyramidal",

@@ -16,7 +16,8 @@ static SnTask *parse(const char *text) {
 static const char *full =
     "description: a test\n"
     "model: hand/hand.xml\n"
-    "options: {timestep: 0.004, iterations: 7, solref: [0.01, 1], solimp: [0.1, 0.95, 0.001, 0.5, 2], contact: sigmoid, "
+    "options: {timestep: 0.004, iterations: 7, solref: [0.01, 1], solimp: [0.1, 0.95, 0.001, 0.5, 2], contact: "
+    "sigmoid, "
     "contact_stiffness: 0.3}\n"
     "initial: {keyframe: home, joints: {elbow: 0.5, wrist: -1}, activation: 0.2, settle: 0.3}\n"
     "perturb: {joints: {elbow: 0.1}, plan: 0.2}\n"
