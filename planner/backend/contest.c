@@ -22,7 +22,8 @@ typedef struct Run {
   unsigned char *done;  // (most)
   SnGradient *item;     // (most)
   sn_number *ctrl_bar;  // (most, steps, nu)
-  sn_number *ctrl, *term, *initial;
+  sn_number *ctrl, *initial;
+  double *term;
 } Run;
 
 const char *sn_contest_name(SnContestKind kind) {
