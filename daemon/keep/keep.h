@@ -10,7 +10,8 @@
 // is not; one that a loss of power has spoiled is refused by its checksum, and the session goes on without it.
 //
 // While a session is being restored a third file says how many daemons have tried that: ID.restoring. A daemon that
-// finds it has one before it that ended meanwhile, perhaps by that session.
+// finds it has one before it that ended meanwhile, perhaps by that session. One that crashes while it makes the first
+// plan after that writes so in the file `crashed` (crash_note.c).
 #ifndef SINEW_DAEMON_KEEP_KEEP_H_
 #define SINEW_DAEMON_KEEP_KEEP_H_
 
@@ -64,6 +65,7 @@ typedef struct SnKept {
   // Whoever has the session's planner: the loader thread that opens it, then the planner thread.
   bool marked;               // this daemon has begun to restore it and is not done
   int tries;                 // daemons in a row that have begun to restore it, this one too once it has
+  int ends;                  // these, when it was restored and no plan has been answered since; else 0
   uint64_t restarts, epoch;  // see KeptSession
   double warmed;             // when its warm start was last handed over
   struct SnKept *next;
@@ -90,6 +92,7 @@ struct SnKeeper {
   SnKeptFolder folder;
   pthread_mutex_t mutex;
   pthread_cond_t filled;
+  _Atomic(const SnKept *) first_plan;       // the first plan since it was restored is worked at; NULL: of none
   SnKept *first;                            // under the mutex, as what follows
   size_t bytes;                             // counts all files
   SnKeptRefusal refused[SN_KEPT_REFUSALS];  // the latest ones, a ring
@@ -121,6 +124,10 @@ bool sn_keeper_refused(SnKeeper *keeper, uint64_t id, const SnPeer **owner);
 // Marks that this daemon begins to restore a session, once however often it is called. Is undone by sn_keeper_opened,
 // sn_keeper_refuse and sn_keeper_stop, and so not where the daemon ends otherwise. Who calls it may wait for files.
 void sn_keeper_mark(SnKept *kept);
+
+// Says that a slice of the first plan since a session was restored begins, or (NULL) has ended: after a crash meanwhile
+// the next daemon knows. It is one store. The planner thread calls it.
+void sn_keeper_first_plan(SnKeeper *keeper, const SnKept *kept);
 
 // Gives the name free and lets the files be removed; the answer (NULL: none) leaves once they are. Any thread may call
 // it.

@@ -123,6 +123,8 @@ void sn_keeper_mark(SnKept *kept) {
                      false, &err);
 }
 
+void sn_keeper_first_plan(SnKeeper *k, const SnKept *kept) { atomic_store(&k->first_plan, kept); }
+
 static void unmark(SnKept *kept) {
   char name[SN_KEPT_NAME];
   if (kept->marked || kept->tries > 0)
@@ -390,6 +392,7 @@ SnCode sn_keeper_start(SnKeeper *k, const SnConfig *config, const SnLog *log, Sn
   if (code == SN_OK && pthread_create(&k->thread, NULL, keeper_main, k) != 0)
     code = sn_fail(err, SN_ERR_LIMIT, "cannot start the thread that keeps sessions");
   k->running = code == SN_OK;
+  if (k->running) sn_crash_note_watch(k);
   if (!k->running) free_keeper(k);
   return code;
 }
@@ -401,6 +404,7 @@ void sn_keeper_stop(SnKeeper *k) {
   pthread_cond_signal(&k->filled);
   pthread_mutex_unlock(&k->mutex);
   pthread_join(k->thread, NULL);
+  sn_crash_note_end(k);
   for (SnKept *kept = k->first; kept; kept = kept->next) unmark(kept);
   k->running = false;
   free_keeper(k);

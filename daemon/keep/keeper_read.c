@@ -138,6 +138,7 @@ SnCode sn_keeper_read(SnKeeper *k, SnError *err) {
   bool ok = true;
   for (int part = 0; ok && part < SN_KEPT_PARTS; part++) ok = read_part(k, dir, (SnKeptPart)part);
   if (ok) read_marks(k, dir);
+  if (ok) sn_crash_note_read(k);
   closedir(dir);
   return ok ? SN_OK
             : sn_fail(err, SN_ERR_MEMORY, "state: %s cannot be read: memory or files are lacking", k->folder.path);

@@ -151,7 +151,7 @@ static void submit_others(SnScheduler *s, const SnSession *turn) {
   }
 }
 
-static void plan_slice(SnScheduler *s, SnSession *p, bool answers) {
+static void slice(SnScheduler *s, SnSession *p, bool answers) {
   if (!p->active && !sn_serve_begin(s, p)) return;
   if (answers) sn_planner_stop(p->planner);
   submit_others(s, p);
@@ -169,6 +169,14 @@ static void plan_slice(SnScheduler *s, SnSession *p, bool answers) {
     sn_serve_stream_update(s, p, ready);
   else if (ready || after >= p->active_due)
     sn_serve_finish(s, p);
+}
+
+// A plan that is the first one since its session was restored may be what ends the daemon.
+static void plan_slice(SnScheduler *s, SnSession *p, bool answers) {
+  const SnKept *restored = p->kept && p->kept->ends > 0 ? p->kept : NULL;
+  if (restored) sn_keeper_first_plan(restored->keeper, restored);
+  slice(s, p, answers);
+  if (restored) sn_keeper_first_plan(restored->keeper, NULL);
 }
 
 static void work(SnScheduler *s, SnTurn turn) {

@@ -237,6 +237,7 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   } else {
     answer(s, session, job, &plan, ended);
   }
+  if (session->kept) session->kept->ends = 0;
   sn_turn_end(session, job);
   if (plan.iterations == 0 || plan.device_lost) session->audience.out_of_order = true;
   sn_job_free(job);

@@ -3,7 +3,7 @@
 //
 // One that ends the daemon must not do so at each start. Those that were being restored when the daemon ended are
 // restored one after the other, so that the mark of each counts its own faults; the third attempt goes without the warm
-// start, and what has ended three daemons in a row is moved aside.
+// start, and what has ended three daemons in a row is moved aside. A crash by the first plan after that counts as well.
 #include <limits.h>
 #include <string.h>
 #include <time.h>
@@ -68,7 +68,8 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
   SnError err = {0};
   if (cold)
     sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = from->session},
-                 "restored-cold: '%s', goes on without its warm start: %d sinewds ended while they restored it",
+                 "restored-cold: '%s', goes on without its warm start: %d sinewds ended while they restored it or made "
+                 "its first plan",
                  from->name, job->kept->tries - 1);
   SnSession *session = try_once(d, job, &cold, &parked, &err);
   // A lack of memory or files passes. What does not may be the warm start's fault: the model is another one since.
@@ -86,6 +87,7 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
     sn_log_about(&d->log, SN_LOG_INFO, (SnLogIds){.session = session->id},
                  "restored: '%s', task %s, %s a warm start, in %.3f s", from->name, from->task,
                  cold ? "without" : "with", sn_clock_now() - began);
+    job->kept->ends = job->kept->tries;  // from now on the planner thread's
     sn_loader_admit(d, job, session, NULL);
     if (suspect) next_suspect(d);
   } else if (!parked) {
@@ -119,7 +121,8 @@ static bool begin_one(SnDaemon *d, SnKept *kept) {
   const bool suspect = kept->tries > 0;
   SnCode code = kept->tries < TRIES
                     ? SN_OK
-                    : sn_fail(&err, SN_ERR_STATE, "%d sinewds in a row ended while they restored it", kept->tries);
+                    : sn_fail(&err, SN_ERR_STATE,
+                              "%d sinewds in a row ended while they restored it or made its first plan", kept->tries);
   if (code == SN_OK) code = sn_sessions_reserve(&d->sessions, &job->route, INT_MAX, &err);
   if (code == SN_OK && suspect) {
     pthread_mutex_lock(&d->loader.mutex);

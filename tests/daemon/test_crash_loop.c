@@ -1,5 +1,6 @@
-// A kept session that ends the daemon while it is restored does not do so at each start: after three such ends in a row
-// it is moved aside. Others are restored all the same, and neither kills nor an orderly end count against them.
+// A kept session that ends the daemon while it is restored, or by the first plan after that, does not do so at each
+// start: after three such ends in a row it is moved aside. Others are restored all the same, and neither kills nor an
+// orderly end count against them.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -22,6 +23,7 @@ enum { GOOD = 4 };
 static SnTestDaemon d;
 static SnTestClient c;
 static uint64_t good[GOOD], bad;
+static Sinew__V1__Reply *initial;  // of an opening: all have the same state
 
 static bool there(uint64_t session, const char *folder, const char *ending) {
   char path[256];
@@ -37,7 +39,8 @@ static uint64_t open_named(char *task, char *name) {
   Sinew__V1__Reply *reply = sn_test_expect_kept(&c, SN_TEST_MESSAGE(open, OPEN, &in), SINEW__V1__REPLY__BODY_OPEN);
   const uint64_t session = reply->open->session;
   sn_test_done(sn_test_plan(&c, session, reply->open->initial, 0.05));
-  sn_test_done(reply);
+  sn_test_done(initial);
+  initial = reply;
   sn_test_kept_tune(&c, session, 3);
   return session;
 }
@@ -101,6 +104,25 @@ static void crash(void) {
   assert_true(there(bad, "", "session"));
 }
 
+// Starts a daemon that crashes when it plans, and asks for a plan.
+static void crash_by_a_plan(uint64_t session) {
+  setenv("SN_TEST_CRASH_THREAD", "planner", 1);
+  setenv("LD_PRELOAD", SN_TEST_CRASH_LIBRARY, 1);
+  sn_test_kept_start(&d, NULL, NULL);
+  unsetenv("SN_TEST_CRASH_THREAD");
+  unsetenv("LD_PRELOAD");
+  uint64_t version;
+  sn_test_kept_weight(&c, session, &version);  // it is restored
+  for (int i = 0; i < GOOD; i++) sn_test_kept_weight(&c, good[i], &version);
+  assert_false(there(session, "", "restoring"));
+  Sinew__V1__PlanRequest in = SINEW__V1__PLAN_REQUEST__INIT;
+  in.session = session;
+  in.state = initial->open->initial;
+  in.deadline = 1;
+  sn_test_send(&c, SN_TEST_MESSAGE(plan, PLAN, &in));
+  assert_int_equal(sn_test_daemon_wait(&d), -1);
+}
+
 static void expect_no_marks(void) {
   assert_false(there(bad, "", "restoring"));
   for (int i = 0; i < GOOD; i++) assert_false(there(good[i], "", "restoring"));
@@ -144,6 +166,31 @@ static void test_not_its_fault(void **state) {
   assert_true(sn_test_kept_weight(&c, bad, &version) == 3);
 }
 
+// Three that crash by the first plan after it was restored; a plan that is answered begins the count anew.
+static void test_first_plan(void **state) {
+  (void)state;
+  uint64_t version;
+  for (int i = 0; i < 2; i++) crash_by_a_plan(bad);
+  assert_true(there(bad, "", "session") && !sn_test_daemon_logged(&d, "keep-refused"));
+  sn_test_kept_start(&d, NULL, NULL);
+  expect_good();
+  assert_true(sn_test_kept_weight(&c, bad, &version) == 3);
+  assert_true(sn_test_daemon_logged(&d, "2 sinewds ended while they restored it or made its first plan"));
+  sn_test_done(sn_test_plan(&c, bad, initial->open->initial, 0.05));
+  expect_no_marks();
+  // The count begins anew.
+  kill(d.pid, SIGKILL);
+  assert_int_equal(sn_test_daemon_wait(&d), -1);
+  for (int i = 0; i < 3; i++) crash_by_a_plan(bad);
+  sn_test_kept_start(&d, NULL, NULL);
+  expect_good();
+  assert_true(there(bad, "refused/", "session"));
+  for (int i = 0; i < GOOD; i++) assert_true(there(good[i], "", "session"));
+  char path[128];
+  snprintf(path, sizeof path, "%s/state/crashed", d.folder);
+  assert_int_not_equal(access(path, F_OK), 0);
+}
+
 // A daemon that is told to stop while it restores leaves all as it was.
 static void test_stopped_meanwhile(void **state) {
   (void)state;
@@ -167,6 +214,7 @@ static void test_stopped_meanwhile(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_moved_aside, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_not_its_fault, setup, teardown),
+                                     cmocka_unit_test_setup_teardown(test_first_plan, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_stopped_meanwhile, setup, teardown)};
   const struct CMUnitTest without_crashes[] = {
       cmocka_unit_test_setup_teardown(test_stopped_meanwhile, setup, teardown)};

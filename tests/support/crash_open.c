@@ -1,11 +1,13 @@
 // Preloaded into a program: it is killed a tenth of a second after it has begun to open a file whose path has the word
-// that SN_TEST_CRASH names. Files with the word of SN_TEST_SLOW take twice as long to open.
+// that SN_TEST_CRASH names. Files with the word of SN_TEST_SLOW take twice as long to open. A thread with the name that
+// SN_TEST_CRASH_THREAD has crashes when it asks for an arc tangent.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 enum { MOMENT_US = 100000 };
@@ -25,5 +27,16 @@ FILE *fopen(const char *restrict path, const char *restrict mode) {
     raise(SIGKILL);  // as a crash, without a file of the memory
   }
   return real(path, mode);
+}
+
+double atan2(double y, double x);
+double atan2(double y, double x) {
+  static double (*real)(double, double);
+  char name[16] = "";
+  const char *crashes = getenv("SN_TEST_CRASH_THREAD");
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "atan2");
+  if (crashes) prctl(PR_GET_NAME, name, 0, 0, 0);
+  if (crashes && !strcmp(name, crashes)) raise(SIGSEGV);
+  return real(y, x);
 }
 #pragma GCC visibility pop
