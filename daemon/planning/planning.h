@@ -1,10 +1,11 @@
 // The planner thread: it owns the planners and the device, and decides whose turn it is.
 //
 // Every session has at most one plan in the making. A slice is at most one iteration and at most config->slice seconds.
-// Earliest deadline first, for one refinement of each plan; then again, plus the time already served, so that several
-// with the same deadline share (turn.c). Work without deadlines belongs to the session that was served least. The
-// account grows with the time that it is served, and one that had nothing to do has no credit for that. A newer state
-// ends a plan in the making early, at the latest when half of its own time has gone.
+// Each plan comes once first: plans are refined once in the order of their deadlines. After that a plan stands back. It
+// comes again by its deadline plus the time already served, so that several with the same deadline share (turn.c). Work
+// without deadlines belongs to the session that was served least. The account grows with the time that it is served,
+// and one that had nothing to do has no credit for that. A newer state ends a plan in the making early, at the latest
+// when half of its own time has gone.
 //
 // A plan leaves before it is due: what answers and their way take is kept back from its deadline, and how late slices
 // end. This is measured, and is milliseconds where other programs have the processors.

@@ -12,8 +12,9 @@ typedef struct SnTurn {
   bool answers;  // no time is left to refine the plan
 } SnTurn;
 
-// Returns the turn at scheduler->now: a plan to be answered, else the nearest deadline, unless background work is
-// overdue. Then the session has its turn that was served least. Keeps the sessions' accounts.
+// Returns the turn at scheduler->now: a plan to be answered, else the nearest deadline of those that were not refined
+// yet, else of the others, unless background work is overdue. Then the session has its turn that was served least.
+// Keeps the sessions' accounts.
 SnTurn sn_turn_choose(const SnScheduler *scheduler);
 
 // Takes a state in, which waits from now on. A newer state ends the plan in the making early.
