@@ -13,7 +13,7 @@ typedef struct SnTurn {
 } SnTurn;
 
 // Returns the turn at scheduler->now: a plan to be answered, else the nearest deadline of those that were not refined
-// yet, else of the others, unless background work is overdue. Then the session has its turn that was served least.
+// yet, else of the others. Overdue background work comes before these: the session has its turn that was served least.
 // Keeps the sessions' accounts.
 SnTurn sn_turn_choose(const SnScheduler *scheduler);
 
