@@ -7,6 +7,7 @@
 #include "physics/step/step.h"
 #include "tests/support/constraint_models.h"
 #include "tests/support/sigmoid_model.h"
+#include "tests/support/slow.h"
 #include "tests/support/tolerance.h"
 
 static void close_to(double ours, double expected, double tolerance) {
@@ -90,7 +91,7 @@ static void limit_of_sweeps(void **state) {
     snprintf(xml, sizeof xml, kHeap, condim);
     sn_oracle_load_string(&o, xml);
     sn_oracle_sigmoid(&o, 0.004, 0.2, 0);
-    for (int k = 0; k < 10; ++k) {
+    for (int k = 0; k < sn_draws(10); ++k) {
       for (int i = 0; i < o.m->nq; ++i) o.w.qpos[i] = o.m->qpos0[i];
       for (int b = 0; b < 3; ++b) o.w.qpos[7 * b + 2] += (sn_real)(0.004 * sn_oracle_uniform(&o));
       for (int i = 0; i < o.m->nv; ++i) o.w.qvel[i] = (sn_real)(0.3 * sn_oracle_uniform(&o));
