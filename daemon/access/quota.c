@@ -56,7 +56,9 @@ bool sn_quota_planning(SnPeer *peer, double allowed, double now, bool *charged, 
     peer->due = due;
     return true;
   }
-  snprintf(why, size, "this key may be planned for %g s a second; try again in %.3g s", rate, fmin(used, above) / rate);
+  // Where nothing is used yet what is under way is waited for.
+  const double wait = used > 0 ? fmin(used, above) / rate : coming;
+  snprintf(why, size, "this key may be planned for %g s a second; try again in %.3g s", rate, wait);
   return false;
 }
 

@@ -324,6 +324,7 @@ static void test_a_long_plan(void **state) {
   assert_false(may_plan(&p, 2, 10.05));
   assert_true(may_plan(&p, 2, 10.2) && charged);
   assert_false(may_plan(&p, 0.05, 10.2));
+  assert_non_null(strstr(why_not, "try again in 2 s"));
   assert_false(may_plan(&p, 2, 10.2));
   sn_quota_spend(&p, 2);
   sn_quota_answered(&p, 12.2);
