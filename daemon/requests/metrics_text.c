@@ -318,7 +318,6 @@ static void write_daemon(FILE *f, SnDaemon *d, const SnDeviceView *device) {
 static void write_measured(FILE *f, SnDaemon *d) {
   SnMeasured measured[SN_MEASURED];
   const int n = sn_backends_measured(&d->scheduler.backends, measured);
-  if (n == 0) return;
   family(f, "sinew_device_wins_from", GAUGE,
          "Of a model, how many at once the device is faster than the CPU from; 0: at no number.");
   for (int i = 0; i < n; i++)

@@ -385,6 +385,21 @@ static void expect_plans_on(SnTestServer *s, char *planner, const char *backend)
   sn_test_done(opened);
 }
 
+// Checks that the page of metrics, which is given again for a tenth of a second, has a line.
+static void expect_metric(SnTestServer *s, const char *line) {
+  Sinew__V1__MetricsRequest metrics = SINEW__V1__METRICS_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_METRICS;
+  request.metrics = &metrics;
+  usleep(200000);
+  sn_test_send(&s->client, &request);
+  Sinew__V1__Reply *r = sn_test_receive(&s->client, 20);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_METRICS);
+  if (!strstr(r->metrics->text, line)) fail_msg("no \"%s\" in %s", line, r->metrics->text);
+  sn_test_done(r);
+}
+
 // The file that the daemon has kept of its measurement: "" before there is one.
 static void kept_file(const SnTestServer *s, char path[300]) {
   char pattern[200];
@@ -434,6 +449,9 @@ static void test_auto_by_measurement(void **state) {
   expect_plans_on(&s, "lbfgs", "cpu");
   expect_plans_on(&s, "ilqg", "cpu");
   expect_plans_on(&s, "sampling", "cuda");
+  expect_metric(&s, "sinew_device_wins_from{model=\"arm_reach\",what=\"steps\"} 4\n");
+  expect_metric(&s, "sinew_device_wins_from{model=\"arm_reach\",what=\"gradients\"} 0\n");
+  expect_metric(&s, "sinew_backend_info{backend=\"auto\"} 1\n");
   assert_true(sn_test_daemon_logged(
       &s.daemon, "cpu for arm_reach, which asks for 1 refinements at once: the device is faster from 4"));
   assert_true(sn_test_daemon_logged(
