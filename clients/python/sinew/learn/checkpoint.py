@@ -92,7 +92,8 @@ def read(path: Path) -> dict[str, Any]:
         raise FormatError(f"{path}: no checkpoint of sinew, or damaged: {str(error).split('. ')[0]}") from None
     if not isinstance(content, dict) or content.get("format") != _FORMAT:
         raise FormatError(f"{path}: no checkpoint of sinew, expected one with the mark {_FORMAT!r}")
-    return _unpacked(content)
+    unpacked: dict[str, Any] = _unpacked(content)
+    return unpacked
 
 
 def settings_of(path: Path) -> Settings:

@@ -129,8 +129,8 @@ class Shac:
         self.normalizer.update(torch.cat([x.seen for x in pieces]))
         self.iteration += 1
         ended = torch.tensor(self.worlds.ended, dtype=torch.float64).reshape(-1, 2)
-        means = ended.mean(0).tolist() if len(ended) else [math.nan, math.nan]
-        return Figures(self.iteration, self.samples, *means, float(loss), critic_loss, norm)
+        earned, length = ended.mean(0).tolist() if len(ended) else (math.nan, math.nan)
+        return Figures(self.iteration, self.samples, earned, length, float(loss), critic_loss, norm)
 
     def loss(self) -> tuple[torch.Tensor, list[_Piece]]:
         """Move the bodies over a horizon; return the actor's loss and the samples."""
@@ -212,8 +212,8 @@ class Shac:
 
     def _moving(self) -> dict[str, Any]:
         """Return what changes before networks do."""
-        parts = {"worlds": self.worlds, "normalizer": self.normalizer}
-        return {**{name: x.state_dict() for name, x in parts.items()}, "generator": self.generator.get_state()}
+        worlds, normalizer = self.worlds.state_dict(), self.normalizer.state_dict()
+        return {"worlds": worlds, "normalizer": normalizer, "generator": self.generator.get_state()}
 
     def _load_moving(self, state: dict[str, Any]) -> None:
         self.worlds.load_state_dict(state["worlds"])

@@ -164,8 +164,8 @@ class Task(abc.ABC):
         state["qacc_warmstart"] = bodies.qacc_warmstart
         motion, ends = rollout_and_ends(self.model, state, ctrl, threads=physics.threads, cfd=physics.cfd)
         warm = torch.as_tensor(ends.state.qacc_warmstart)
-        after = Bodies(*(x[:, -1] for x in motion), warm, bodies.goal)
-        return after._replace(sensordata=torch.nan_to_num(after.sensordata)), ends.diverged
+        qpos, qvel, act, sensordata = (x[:, -1] for x in motion)
+        return Bodies(qpos, qvel, act, torch.nan_to_num(sensordata), warm, bodies.goal), ends.diverged
 
     def _uniform(self, shape: tuple[int, ...] | torch.Size, generator: torch.Generator) -> torch.Tensor:
         return self.noise * (2 * torch.rand(shape, generator=generator, dtype=torch.float64) - 1)

@@ -113,7 +113,7 @@ def _trained(
     begin, cpu_begin = time.monotonic() - spent["seconds"], time.process_time() - spent["cpu_seconds"]
     saved = time.monotonic()
 
-    def notes() -> dict[str, float]:
+    def notes() -> dict[str, Any]:
         return {"seconds": time.monotonic() - begin, "cpu_seconds": time.process_time() - cpu_begin}
 
     while shac.iteration < shac.settings.iterations:
@@ -124,7 +124,7 @@ def _trained(
             raise DivergedError(
                 f"iteration {shac.iteration + 1}: {error}; {folder / STOPPED} has the state before it"
             ) from None
-        row = Row(*figures[:2], *notes().values(), *figures[2:])
+        row = Row(**figures._asdict(), **notes())
         log.add(row)
         if progress:
             progress(row)

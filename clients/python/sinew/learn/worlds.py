@@ -127,7 +127,7 @@ def _limited(bodies: Bodies, limit: float) -> Bodies:
     def shorten(bar: torch.Tensor) -> torch.Tensor:
         return bar * (limit / bar.norm(dim=1, keepdim=True).clamp(min=limit))
 
-    state.register_hook(shorten)  # type: ignore[no-untyped-call]
+    state.register_hook(shorten)
     qpos, qvel, act = state.split(sizes, dim=1)
     return bodies._replace(qpos=qpos, qvel=qvel, act=act)
 

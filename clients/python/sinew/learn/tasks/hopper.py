@@ -27,7 +27,7 @@ class Hopper(Task):
     name = "hopper"
     frame_skip = 4
     noise = 5e-3
-    settings: ClassVar[Mapping[str, Any]] = {"reward_scale": 0.1}
+    settings: ClassVar[Mapping[str, Any]] = {"worlds": 16, "iterations": 200, "reward_scale": 0.1}
 
     def __init__(self) -> None:
         model = load("gymnasium", "envs/mujoco/assets/hopper.xml")

@@ -64,7 +64,10 @@ class MyoElbowReach(_Muscles):
     """
 
     name = "myo_elbow_reach"
-    settings: ClassVar[Mapping[str, Any]] = {"reward_scale": 0.1, "actor_layers": (32, 32), "critic_layers": (32, 32)}
+    settings: ClassVar[Mapping[str, Any]] = {
+        "worlds": 8, "horizon": 16, "iterations": 200, "reward_scale": 0.1,
+        "actor_layers": (32, 32), "critic_layers": (32, 32),
+    }  # fmt: skip
     _angles: ClassVar[tuple[float, float]] = (0.0, 2.27)  # [rad]
 
     def __init__(self) -> None:
