@@ -48,7 +48,7 @@ static void formulas(void **state) {
 // 1e-12 of the largest. Returns their number; f (nefc): forces.
 static int sweeps(const SnModel *m, const SnWorld *w, double *f) {
   const int n = *w->nefc, nv = m->nv;
-  sn_real *B = calloc((size_t)(n * nv), sizeof *B);
+  sn_real *B = calloc((size_t)n * (size_t)nv, sizeof *B);
   double *A = calloc((size_t)n, sizeof *A), *a = calloc((size_t)nv, sizeof *a), largest = 0, change = 1;
   int count = 0;
   for (int i = 0; i < nv; ++i) a[i] = (double)w->qacc_smooth[i];
