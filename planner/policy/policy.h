@@ -45,7 +45,12 @@ typedef struct SnPolicy {
   int *target;  // (ntarget) entries of a row of targets that it reads
 } SnPolicy;
 
-enum { SN_POLICY_MAX_BYTES = 64 << 20, SN_POLICY_MAX_WIDTH = 1 << 16, SN_POLICY_MAX_LAYERS = 256 };
+enum {
+  SN_POLICY_MAX_BYTES = 64 << 20,  // of the file, and of all numbers that its nodes read
+  SN_POLICY_MAX_WIDTH = 1 << 16,
+  SN_POLICY_MAX_LAYERS = 256,
+  SN_POLICY_MAX_NODES = 4096  // nodes, constants, inputs
+};
 
 // Reads an ONNX file, or bytes[size] called `file` in messages. Returns NULL on failure; err names the file and the
 // node, what is wrong and what is allowed. Free it with sn_policy_free (NULL is allowed).

@@ -27,6 +27,8 @@ typedef struct Reading {
   const char *value;  // name of the latest value of the chain
   int width;          // entries that it has
   size_t node;        // node of the graph that is read
+  size_t numbers;     // of all constants so far, as often as nodes read them
+  SnArena constants;  // the latter, until the file is read
   SnError *err;
 } Reading;
 
@@ -132,7 +134,8 @@ static bool has_numbers(const Tensor *t, int n) {
   return (t->data_type == ONNX_DOUBLE ? t->n_double_data : t->n_float_data) == (size_t)n;
 }
 
-// Reads the numbers of input `at` of a node into memory of the policy.
+// Reads the numbers of input `at` of a node, until the file is read. Nodes may share a constant, of which each has a
+// copy: so a small file could become a large policy.
 static SnCode read_constant(Reading *r, const Node *node, size_t at, Numbers *numbers) {
   const Tensor *t = at < node->n_input ? find_tensor(r->graph, node->input[at]) : NULL;
   char text[160];
@@ -144,7 +147,12 @@ static SnCode read_constant(Reading *r, const Node *node, size_t at, Numbers *nu
   if (!tensor_shape(t, numbers)) return bad_node(r, node, text);
   snprintf(text, sizeof text, "input %zu has not the %d numbers that its shape says", at, numbers->n);
   if (!has_numbers(t, numbers->n)) return bad_node(r, node, text);
-  numbers->x = sn_arena_alloc(&r->policy->arena, sizeof *numbers->x * (size_t)numbers->n);
+  enum { MOST = SN_POLICY_MAX_BYTES / (int)sizeof(float) };
+  r->numbers += (size_t)numbers->n;
+  snprintf(text, sizeof text, "input %zu has %d numbers, and all before it %zu; allowed are %d in all", at, numbers->n,
+           r->numbers - (size_t)numbers->n, MOST);
+  if (r->numbers > MOST) return bad_node(r, node, text);
+  numbers->x = sn_arena_alloc(&r->constants, sizeof *numbers->x * (size_t)numbers->n);
   if (!numbers->x) return out_of_memory(r);
   for (int i = 0; i < numbers->n; ++i) numbers->x[i] = number_at(t, i);
   for (int i = 0; i < numbers->n; ++i) {
@@ -349,10 +357,21 @@ static SnCode begin_chain(Reading *r) {
   return SN_OK;
 }
 
+// Each name is looked for among all.
+static SnCode check_sizes(const Reading *r) {
+  const Graph *g = r->graph;
+  if (g->n_node <= SN_POLICY_MAX_NODES && g->n_initializer <= SN_POLICY_MAX_NODES && g->n_input <= SN_POLICY_MAX_NODES)
+    return SN_OK;
+  return sn_fail(r->err, SN_ERR_FORMAT,
+                 "policy '%s': a graph of %zu nodes, %zu constants and %zu inputs, allowed are %d of each", r->file,
+                 g->n_node, g->n_initializer, g->n_input, SN_POLICY_MAX_NODES);
+}
+
 static SnCode read_graph(Reading *r) {
   r->policy->layer = sn_arena_alloc(&r->policy->arena, sizeof *r->policy->layer * SN_POLICY_MAX_LAYERS);
   if (!r->policy->layer) return out_of_memory(r);
-  SnCode code = begin_chain(r);
+  SnCode code = check_sizes(r);
+  if (code == SN_OK) code = begin_chain(r);
   for (r->node = 0; code == SN_OK && r->node < r->graph->n_node; ++r->node) code = add_node(r, r->graph->node[r->node]);
   if (code != SN_OK) return code;
   r->policy->noutput = r->width;
@@ -375,6 +394,7 @@ SnPolicy *sn_policy_parse(const void *bytes, size_t size, const char *file, SnEr
   else
     code = read_graph(&r);
   if (model) sinew_onnx__model_proto__free_unpacked(model, NULL);
+  sn_arena_free(&r.constants);
   if (code == SN_OK) return r.policy;
   sn_policy_free(r.policy);
   return NULL;

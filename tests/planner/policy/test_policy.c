@@ -212,6 +212,32 @@ static void refused(void **state) {
   expect_refused(&x, "0 inputs and 1 outputs, allowed is one of each");
 }
 
+// A file is not trusted to be small in what is made of it: a matrix that many nodes share, and names without end.
+static void large(void **state) {
+  (void)state;
+  enum { N = 2900, MANY = 4097 };
+  static OnnxMaker x;
+  float *W = calloc((size_t)N * N, sizeof *W);
+  SinewOnnx__NodeProto node = SINEW_ONNX__NODE_PROTO__INIT, **nodes = malloc(sizeof *nodes * MANY);
+  assert_true(W && nodes);
+  onnx_begin(&x, N);
+  char *weight = onnx_constant(&x, N, N, W);
+  onnx_node(&x, "MatMul", weight, NULL);
+  onnx_node(&x, "MatMul", weight, NULL);
+  expect_refused(&x,
+                 "node 1 of the graph, 'without a name' (MatMul): input 1 has 8410000 numbers, and all before it "
+                 "8410000; allowed are 16777216 in all");
+  node.op_type = "Constant";
+  for (int i = 0; i < MANY; ++i) nodes[i] = &node;
+  onnx_begin(&x, 3);
+  onnx_node(&x, "Tanh", NULL, NULL);
+  x.graph.node = nodes;
+  x.graph.n_node = MANY;
+  expect_refused(&x, "a graph of 4097 nodes, 0 constants and 1 inputs, allowed are 4096 of each");
+  free(nodes);
+  free(W);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(dense),
@@ -220,6 +246,7 @@ int main(void) {
       cmocka_unit_test(kinds_of_numbers),
       cmocka_unit_test(names_of_constants),
       cmocka_unit_test(refused),
+      cmocka_unit_test(large),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
