@@ -242,9 +242,9 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
 
 
 def test_it_learns() -> None:
-    shac = small(worlds=16, horizon=16, iterations=20, actor_rate=0.01)
+    shac = small(worlds=16, horizon=16, iterations=30, actor_rate=0.01)
     before = evaluate(shac.task, shac.policy, 16, physics=Physics(1))[0].mean()
-    for _ in range(20):
+    for _ in range(30):
         shac.iterate()
     returns, lengths = evaluate(shac.task, shac.policy, 16, physics=Physics(1))
     assert float(returns.mean()) > max(float(before) + 4, 33) and int(lengths.min()) == 40  # 40 at most
