@@ -49,11 +49,22 @@ def make(tosses: int, frames: int = 60) -> list[Motion]:
     return [Motion(made.qpos[i], made.qvel[i], name=f"toss {i}") for i in range(tosses)]
 
 
+def pose_errors(qpos: np.ndarray, goal: np.ndarray, look: np.ndarray) -> dict[str, float]:
+    """Return how far a free body's positions (N, K, 7) are off, means over the rows that are looked at (N, K).
+
+    ``position`` [mm]: distance; ``angle`` [rad]: of the turn between the two.
+    """
+    far = np.linalg.norm(qpos[..., :3] - goal[..., :3], axis=-1)
+    dot = np.abs(np.sum(qpos[..., 3:] * goal[..., 3:], axis=-1))
+    angle = 2 * np.arccos(np.minimum(dot, 1))
+    return {"position": float(1000 * np.mean(far[look])), "angle": float(np.mean(angle[look]))}
+
+
 def distances(model: sinew.Model, tosses: Segments, **ways: Any) -> dict[str, float]:
     """Return how far predictions of whole tosses are off, means over all frames.
 
     ``state``: absolute difference of the 13 numbers of the state [m, 1, m/s, rad/s], quaternions in the half space of
-    the recorded ones; ``position`` [mm]: distance; ``angle`` [rad]: of the turn between the two.
+    the recorded ones; ``position`` and ``angle`` as `pose_errors` has them.
     """
     qpos, qvel = predict(model, tosses, **ways)
     goal, look = tosses.qpos[:, 1:], tosses.looked
@@ -63,12 +74,7 @@ def distances(model: sinew.Model, tosses: Segments, **ways: Any) -> dict[str, fl
         np.where(dot < 0, -1, 1) * qpos[..., 3:] - goal[..., 3:],
         qvel - tosses.qvel[:, 1:],
     ]
-    angle = 2 * np.arccos(np.minimum(np.abs(dot[..., 0]), 1))
-    return {
-        "state": float(np.mean(np.abs(np.concatenate(parts, -1)[look]))),
-        "position": float(1000 * np.mean(np.linalg.norm(parts[0], axis=-1)[look])),
-        "angle": float(np.mean(angle[look])),
-    }
+    return {"state": float(np.mean(np.abs(np.concatenate(parts, -1)[look])))} | pose_errors(qpos, goal, look)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -310,6 +310,10 @@ def test_gradients_through_contacts_are_differences_of_carried_points(cube: Scen
         (lambda: Simulator(Sizes(0, 3), step=STEP), "sizes: .*1 and more"),
         (lambda: of_qpos(torch.zeros(2, 8)), r"qpos: shape \(2, 8\)"),
         (lambda: Simulator(step=STEP).start(torch.zeros(2, 7), torch.zeros(2, 7)), r"qvel: shape \(2, 7\)"),
+        (
+            lambda: Simulator(step=STEP).start(torch.ones(1, 7), torch.ones(1, 6).double()),
+            "qvel: a tensor of .*float64",
+        ),
         (lambda: find(Scene([TETRAHEDRON]), of_qpos(states(1)[0]), 0.0), "reach: 0.0"),
     ],
 )

@@ -140,5 +140,5 @@ def made(
         model, {"qpos": qpos, "qvel": qvel}, nstep=(rows - 1) * substeps, gradients=False, outputs=["qpos"],
         threads=threads,
     ).raise_if_diverged()  # fmt: skip
-    kept = np.atleast_3d(found.qpos)[:, ::substeps]
+    kept = found.qpos.reshape(-1, *found.qpos.shape[-2:])[:, ::substeps]
     return _motions(scene, np.ascontiguousarray(kept), np.full(len(kept), rows, np.int64))

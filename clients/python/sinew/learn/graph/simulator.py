@@ -172,6 +172,8 @@ class Simulator(nn.Module):
         now = of_qpos(qpos)
         if qvel.shape != (len(qpos), 6 * now.place.shape[1]):
             raise ArgumentError(f"qvel: shape {tuple(qvel.shape)}, expected {(len(qpos), 6 * now.place.shape[1])}")
+        if qvel.dtype != qpos.dtype:
+            raise ArgumentError(f"qvel: a tensor of {qvel.dtype}, expected {qpos.dtype}, as qpos is")
         speed = qvel.unflatten(1, (-1, 6))
         fall = self.step**2 / 2 * torch.tensor(GRAVITY, dtype=qpos.dtype) * gravity
         place = now.place - self.step * speed[..., :3] + fall

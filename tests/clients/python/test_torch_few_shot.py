@@ -1,0 +1,72 @@
+"""The script of the few-shot simulator in its short form: all figures, of tosses that the model makes."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not there")
+SCRIPT = Path(__file__).parents[3] / "clients" / "python" / "examples" / "learn" / "few_shot.py"
+
+
+def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    arguments = ["--short", "--folder", str(folder), "--pictures", "--json", str(folder / "numbers.json"), *more]
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *arguments], env={**os.environ, "MPLBACKEND": "Agg"}, capture_output=True,
+        text=True, timeout=600, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    for module in ("tqdm", "cmaes", "matplotlib"):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"{module} is not installed here")
+    made = tmp_path_factory.mktemp("few_shot")
+    done = run(made)
+    assert done.returncode == 0, done.stderr
+    assert "array of ten" in done.stdout
+    return made
+
+
+@pytest.fixture(scope="module")
+def numbers(folder: Path) -> Any:
+    return json.loads((folder / "numbers.json").read_text())
+
+
+def test_all_figures_are_drawn(folder: Path) -> None:
+    drawn = {x.name for x in folder.glob("*.png")}
+    assert drawn == {f"few_shot_{x}.png" for x in ("errors", "tosses", "array", "push", "losses")}
+
+
+def test_errors_are_those_of_all_ways(numbers: Any) -> None:
+    assert set(numbers["errors"]) == {"before", "identified", "gradients", "augmented", "scaled"}
+    assert all(np.isfinite(list(x.values())).all() for x in numbers["errors"].values())
+    assert numbers["errors"]["identified"]["loss"] < numbers["errors"]["scaled"]["loss"]  # which has hardly learned
+
+
+def test_identification_lowers_its_loss(numbers: Any) -> None:
+    errors = numbers["errors"]
+    assert min(errors["identified"]["loss"], errors["gradients"]["loss"]) < errors["before"]["loss"]
+
+
+def test_the_engine_pushes_nearer_to_the_target(numbers: Any) -> None:
+    network, engine = (numbers["push"][x] for x in ("network", "engine"))
+    assert np.allclose(network["velocity"][0], engine["velocity"][0])
+    assert np.allclose(network["real"][0], engine["real"][0], rtol=1e-3)
+    assert np.mean(engine["real"][-1]) < np.mean(engine["real"][0])
+    assert np.allclose(engine["real"], engine["thought"])
+
+
+def test_a_folder_with_networks_of_other_options_is_refused(folder: Path) -> None:
+    other = run(folder, "--batch", "7")
+    assert other.returncode != 0
+    assert "augmented.pt: options is" in other.stderr
