@@ -20,7 +20,7 @@ from sinew.torch import rollout
 STEPS = 48  # of the network
 STARTS = ((0.8, 0.1), (1.2, -0.2), (1.8, 0.15), (2.2, -0.1))  # first velocities [m/s]
 RATE = 0.2  # of Adam, at first [m/s]
-ROWS = (1, 2, 3, 4)  # cubes of the array
+ROWS, STRIKE = (1, 2, 3, 4), 1.8  # cubes of the array; speed of the one that strikes it [m/s]
 
 
 @dataclass
@@ -95,7 +95,7 @@ def array(simulator: Simulator, contact: dict[str, float], steps: int = STEPS) -
     """Return how a cube strikes an array of ten, by the engine and by the network: places (steps + 1, 11, 3)."""
     places = [(-0.25, 0.0), *((0.13 * i, 0.13 * (j - i / 2)) for i, n in enumerate(ROWS) for j in range(n))]
     qpos, qvel = np.zeros((1, len(places), 7)), np.zeros((1, 6 * len(places)))
-    qpos[0, :, :2], qpos[..., 2], qpos[..., 3], qvel[0, 0] = places, SIDE / 2, 1, 2.5
+    qpos[0, :, :2], qpos[..., 2], qpos[..., 3], qvel[0, 0] = places, SIDE / 2, 1, STRIKE
     sides, flat = [SIDE] * len(places), qpos.reshape(1, -1)
     model, scene = model_of(contact, sides), scene_of(sides)
     made = sinew.rollout(
