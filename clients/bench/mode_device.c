@@ -1,5 +1,6 @@
 // From how many at once a device is faster than the CPU, on one thread and on all: steps of worlds, gradients,
-// iterations of Adam from several starts (planner/backend/contest.h).
+// iterations of Adam from several starts (planner/backend/contest.h, by which the daemon's `backend: auto` decides,
+// too).
 #include <argp.h>
 #include <cjson/cJSON.h>
 #include <math.h>
