@@ -46,7 +46,7 @@ typedef struct SnPolicy {
 } SnPolicy;
 
 enum {
-  SN_POLICY_MAX_BYTES = 64 << 20,  // of the file, and of all numbers that its nodes read
+  SN_POLICY_MAX_BYTES = 64 << 20,  // bounds the file, and all numbers that its nodes read together
   SN_POLICY_MAX_WIDTH = 1 << 16,
   SN_POLICY_MAX_LAYERS = 256,
   SN_POLICY_MAX_NODES = 4096  // nodes, constants, inputs
