@@ -10,21 +10,14 @@ static bool has_adjoint(SnKernel k) { return k == SN_KERNEL_JACOBIAN || k == SN_
 
 size_t sn_shape_shared(const SnKernelShape *s) { return SN_KERNEL_HEAD + s->world.shared + s->adjoint.shared; }
 
-// Threads of a block: about half as many as the longest of a step's loops has turns, in whole warps. More would only
-// wait for each other.
-static int choose_threads(const SnModel *m) {
-  const int turns = sn_maxi(sn_maxi(m->nline, m->ncpair), sn_maxi(2 * m->nv, m->nbody));
-  int threads = 32;
-  while (threads < 128 && 4 * threads <= turns) threads *= 2;
-  return threads;
-}
-
 // A shape whose block takes at most `shared` bytes of shared memory. Where there is a world, too, the adjoint has a
-// third at most: it is that much smaller, and a Jacobian goes through it many times.
+// third at most: it is that much smaller, and a Jacobian goes through it many times. A block is one warp unless the
+// rule says otherwise: more lanes hardly shorten the path of a world (cuda/README.md), and take the room of other
+// worlds.
 static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule, size_t shared,
                          SnKernelShape *s, SnError *err) {
   SnCode code = SN_OK;
-  *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : choose_threads(m)};
+  *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : SN_WARP};
   size_t capacity = shared > SN_KERNEL_HEAD ? (shared - SN_KERNEL_HEAD) / 64 * 64 : 0;
   if (rule && rule->shared && capacity > rule->shared) capacity = rule->shared;
   if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? capacity / 3 : capacity, &s->adjoint, err);

@@ -14,6 +14,15 @@ __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int l
   (void)line;
   (void)lane;
 }
+
+// The counter of tests/cuda/critical_path has one of its own, too, which is no phase.
+__attribute__((weak)) SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from) {
+  lane->shared->passed[lane->id] = mine;
+  SN_SYNC(lane);
+  const SnPassed theirs = lane->shared->passed[from];
+  SN_SYNC(lane);
+  return theirs;
+}
 #endif
 
 #if defined(__CUDACC__)
@@ -50,7 +59,14 @@ SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark) {
   }
 }
 
+// The tree of sn_sum_parts where lane k has part k.
+SN_LOCAL sn_real lane_sum(SnLane *lane, sn_real mine) {
+  for (int width = SN_WARP / 2; width > 0; width /= 2) mine += sn_shuffle(lane, mine, (lane->id + width) % SN_WARP);
+  return sn_shuffle(lane, mine, 0);
+}
+
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part) {
+  if (sn_is_warp(lane)) return lane_sum(lane, part[lane->id]);
   for (int width = SN_VLANES / 2; width > 0; width /= 2) {
     SN_FOR(k, width) part[k] += part[k + width];
     SN_SYNC(lane);
@@ -87,15 +103,29 @@ SN_FUNC int sn_count(SnLane *lane, int mine) {
   return mine;
 }
 #else
+// The sum of `mine` over the lanes of a warp up to this one, and in *total over all.
+SN_LOCAL int lane_scan(SnLane *lane, int mine, int *total) {
+  for (int width = 1; width < SN_WARP; width *= 2) {
+    const int before = sn_shuffle_int(lane, mine, (lane->id - width + SN_WARP) % SN_WARP);
+    if (lane->id >= width) mine += before;
+  }
+  *total = sn_shuffle_int(lane, mine, SN_WARP - 1);
+  return mine;
+}
+
 SN_FUNC int sn_count(SnLane *lane, int mine) {
-  int *part = lane->shared->ipart;
+  int *part = lane->shared->ipart, total = 0;
+  if (sn_is_warp(lane)) {
+    lane_scan(lane, mine, &total);
+    SN_SYNC(lane);
+    return total;
+  }
   SN_FOR(k, SN_VLANES) part[k] = 0;
   for (int first = 0; first < lane->n; first += SN_VLANES) {
     SN_SYNC(lane);
     if (lane->id >= first && lane->id < first + SN_VLANES) part[lane->id - first] += mine;
   }
   SN_SYNC(lane);
-  int total = 0;
   for (int k = 0; k < SN_VLANES; ++k) total += part[k];
   SN_SYNC(lane);
   return total;
@@ -114,34 +144,40 @@ SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
   return s;
 }
 #else
-SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
-  int *part = lane->shared->ipart;
-  const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
-  SN_FOR(k, SN_VLANES) {
-    int s = 0;
-    for (int i = k * chunk; i < sn_mini(n, (k + 1) * chunk); ++i) s += count[i];
-    part[k] = s;
+// The sum of a piece of count.
+SN_LOCAL int compact_sum(const int *count, int from, int end) {
+  int sum = 0;
+  for (int i = from; i < end; ++i) sum += count[i];
+  return sum;
+}
+
+// Replaces a piece of count by its exclusive prefix sum, which begins at `sum`.
+SN_LOCAL void compact_piece(int *count, int from, int end, int sum) {
+  for (int i = from; i < end; ++i) {
+    const int c = count[i];
+    count[i] = sum;
+    sum += c;
   }
+}
+
+SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
+  int *part = lane->shared->ipart, total = 0;
+  const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
+  if (sn_is_warp(lane)) {
+    const int from = lane->id * chunk, end = sn_mini(n, from + chunk), mine = compact_sum(count, from, end);
+    compact_piece(count, from, end, lane_scan(lane, mine, &total) - mine);
+    SN_SYNC(lane);
+    return total;
+  }
+  SN_FOR(k, SN_VLANES) part[k] = compact_sum(count, k * chunk, sn_mini(n, (k + 1) * chunk));
   SN_SYNC(lane);
   SN_ONE(lane) {
-    int s = 0;
-    for (int k = 0; k < SN_VLANES; ++k) {
-      const int c = part[k];
-      part[k] = s;
-      s += c;
-    }
-    part[SN_VLANES] = s;
+    part[SN_VLANES] = 0;
+    compact_piece(part, 0, SN_VLANES + 1, 0);
   }
   SN_SYNC(lane);
-  SN_FOR(k, SN_VLANES) {
-    int s = part[k];
-    for (int i = k * chunk; i < sn_mini(n, (k + 1) * chunk); ++i) {
-      const int c = count[i];
-      count[i] = s;
-      s += c;
-    }
-  }
-  const int total = part[SN_VLANES];
+  SN_FOR(k, SN_VLANES) compact_piece(count, k * chunk, sn_mini(n, (k + 1) * chunk), part[k]);
+  total = part[SN_VLANES];
   SN_SYNC(lane);
   return total;
 }

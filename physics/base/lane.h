@@ -14,10 +14,21 @@
 
 #define SN_VLANES 32  // width of the reduction tree, whatever the number of real lanes
 
+enum { SN_WARP = 32 };  // lanes that pass numbers to each other without memory
+
+// Holds a number on its way from one lane to another.
+typedef union SnPassed {
+  sn_real real;
+  int whole;
+} SnPassed;
+
 // Holds the memory that the lanes of one world share for reductions.
 typedef struct SnLaneShared {
   sn_real part[SN_VLANES];
   int ipart[SN_VLANES + 1];
+#if defined(SN_LANES) && !defined(__CUDACC__)
+  SnPassed passed[SN_WARP];
+#endif
 } SnLaneShared;
 
 // Lists where the time of a step goes. A mark is set when what it names has been done (step.c,
@@ -65,7 +76,14 @@ const char *sn_mark_name(SnMark mark);
 
 #if defined(__CUDACC__)
 #define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
-#define SN_SYNC(lane) __syncthreads()
+// Waits for all threads of the block; those of one warp do not take the way through the block's barrier.
+#define SN_SYNC(lane)                    \
+  do {                                   \
+    if (blockDim.x <= (unsigned)SN_WARP) \
+      __syncwarp();                      \
+    else                                 \
+      __syncthreads();                   \
+  } while (0)
 #elif defined(SN_LANES)
 // Waits for all lanes of the team; on time-out reports file and line and stops the test.
 void sn_lane_barrier(SnLane *lane, const char *file, int line);
@@ -75,6 +93,61 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #define SN_SERIAL  // one lane, known to the compiler
 #define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
 #define SN_SYNC(lane) ((void)(lane))
+#endif
+
+// Writes out the loop that follows, of at most SN_WARP turns, a constant number: arrays that it indexes stay in
+// registers. On one lane the compiler decides, which vectorizes some.
+#if defined(SN_SERIAL)
+#define SN_UNROLL
+#elif defined(__clang__) || defined(__CUDACC__)
+#define SN_UNROLL _Pragma("unroll")
+#else
+#define SN_UNROLL _Pragma("GCC unroll 32")
+#endif
+
+// Returns true where the lanes are one warp, which passes numbers by sn_shuffle. Never so on one lane: there the
+// compiler leaves out what is for a warp. A stage has another way for other numbers of lanes, to the same bits.
+SN_INLINE bool sn_is_warp(const SnLane *lane) {
+#if defined(SN_SERIAL)
+  (void)lane;
+  return false;
+#elif defined(__CUDACC__)
+  (void)lane;
+  return blockDim.x == SN_WARP;
+#else
+  return lane->n == SN_WARP;
+#endif
+}
+
+// Returns the x of lane `from` of a warp, or its int k. All lanes of the warp must come there. No sync: what lanes have
+// written to memory is not seen for it.
+#if defined(__CUDACC__)
+SN_INLINE sn_real sn_shuffle(SnLane *lane, sn_real x, int from) {
+  (void)lane;
+  return __shfl_sync(0xffffffffu, x, from);
+}
+SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
+  (void)lane;
+  return __shfl_sync(0xffffffffu, k, from);
+}
+#else
+#if defined(SN_LANES)
+// Passes a number in the lanes build, by shared memory and two barriers.
+SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from);
+#else
+SN_INLINE SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from) {
+  (void)lane, (void)from;
+  return mine;
+}
+#endif
+SN_INLINE sn_real sn_shuffle(SnLane *lane, sn_real x, int from) {
+  const SnPassed mine = {.real = x};
+  return sn_lane_pass(lane, mine, from).real;
+}
+SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
+  const SnPassed mine = {.whole = k};
+  return sn_lane_pass(lane, mine, from).whole;
+}
 #endif
 
 // Loops over a sum whose terms are computed on the way: for every i in [from, end). k = i % SN_VLANES is the partial
@@ -93,6 +166,16 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #endif
 #define SN_FOR_PARTS(k, i, count) SN_FOR_PARTS_FROM(k, i, 0, count)
 
+// Loops over `count` items of `size` numbers each, a constant: a lane has the numbers [from, end) of item i. One lane
+// has all of an item, of several each has one.
+#if defined(SN_SERIAL)
+#define SN_FOR_ENTRIES(i, from, end, size, count) for (int i = 0, from = 0, end = (size); i < (count); ++i)
+#else
+#define SN_FOR_ENTRIES(i, from, end, size, count)                                                                     \
+  for (int i##_at = lane->id, i = i##_at / (size), from = i##_at % (size), end = from + 1; i##_at < (size) * (count); \
+       i##_at += lane->n, i = i##_at / (size), from = i##_at % (size), end = from + 1)
+#endif
+
 // Runs the statement that follows on one lane only. Implies no sync.
 #define SN_ONE(lane) if ((lane)->id == 0)
 
@@ -106,14 +189,16 @@ SN_INLINE void sn_lane_copy(const SnLane *lane, sn_real *SN_RESTRICT to, const s
   SN_FOR(i, n) to[i] = from[i];
 }
 
-// Returns the sum of part[0..SN_VLANES), the same on all lanes. Overwrites part. Needs a sync before.
+// Returns the sum of part[0..SN_VLANES), the same on all lanes. May overwrite part. Needs a sync before, is none
+// itself.
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part);
 // Returns the Euclidean norm of x[0..n), the same on all lanes. It does not overflow: it is infinite only where a
 // number is not finite or the norm itself is beyond the largest one. It is never NaN. Needs a sync before.
 SN_FUNC sn_real sn_norm(SnLane *lane, const sn_real *x, int n);
-// Returns the sum over the lanes of `mine`, an int that each lane has; the same on all lanes.
+// Returns the sum over the lanes of `mine`, an int that each lane has; the same on all lanes. Ends with a sync.
 SN_FUNC int sn_count(SnLane *lane, int mine);
-// Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total.
+// Replaces count[0..n) by its exclusive prefix sum, in index order; returns the total. Needs a sync before, ends with
+// one.
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n);
 
 #endif

@@ -174,10 +174,10 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   for (int level = m->nlevel - 2; level >= 0; --level) {
     const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
+    SN_FOR_ENTRIES(k, from, end, 6, m->level_adr[level + 1] - m->level_adr[level]) {
       sn_real *force = w->cfrc + 6 * body[k];
       for (int c = m->child_adr[body[k]]; c < m->child_adr[body[k] + 1]; ++c)
-        for (int e = 0; e < 6; ++e) force[e] += w->cfrc[6 * m->child_body[c] + e];
+        for (int e = from; e < end; ++e) force[e] += w->cfrc[6 * m->child_body[c] + e];
     }
     SN_SYNC(lane);
   }

@@ -183,13 +183,13 @@ SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   // composite inertias, from the leaves
   for (int level = m->nlevel - 1; level >= 0; --level) {
     const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) {
+    SN_FOR_ENTRIES(k, from, end, 10, m->level_adr[level + 1] - m->level_adr[level]) {
       const int i = body[k];
       sn_real *crb = w->crb + 10 * i;
-      sn_copy(crb, w->cinert + 10 * i, 10);
+      for (int e = from; e < end; ++e) crb[e] = w->cinert[10 * i + e];
       for (int c = m->child_adr[i]; c < m->child_adr[i + 1]; ++c) {
         const sn_real *child = w->crb + 10 * m->child_body[c];
-        for (int e = 0; e < 10; ++e) crb[e] += child[e];
+        for (int e = from; e < end; ++e) crb[e] += child[e];
       }
     }
     SN_SYNC(lane);
@@ -259,14 +259,18 @@ SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, i
 
 #if defined(SN_SERIAL)
 // The rows of a level; deeper ones are done.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  (void)lane;
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+  (void)w, (void)lane;
   for (int k = m->factor_adr[level]; k < m->factor_adr[level + 1]; ++k)
     inertia_factor_piece(m, mat, D, m->factor_dof[k], m->factor_col[k]);
 }
 #else
 // The same on several lanes: pieces as narrow as there are lanes for. No entry depends on the width.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+  if (sn_is_warp(lane)) {
+    sn_warp_factor_level(m, w, lane, mat, D, level);
+    return;
+  }
   const int *dof = m->doflevel_dof + m->doflevel_adr[level];
   const int rows = m->doflevel_adr[level + 1] - m->doflevel_adr[level], columns = level + 1;
   int width = 1;
@@ -289,7 +293,7 @@ SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat,
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
   // Until the end diag_inv holds D, and the diagonal of mat its old values, which all pieces of a row read.
   for (int level = m->ndoflevel - 1; level >= 0; --level) {
-    inertia_factor_level(m, lane, mat, diag_inv, level);
+    inertia_factor_level(m, w, lane, mat, diag_inv, level);
     SN_SYNC(lane);
   }
   SN_FOR(i, m->nv) {
@@ -344,6 +348,12 @@ SN_INLINE sn_bar inertia_minus_row(const SnModel *m, const sn_real *mat, const s
 }
 
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x) {
+#if !defined(SN_SERIAL) && !defined(SN_PACK)
+  if (sn_is_warp(lane) && m->nv <= SN_WARP_ROWS * SN_WARP) {
+    sn_warp_solve_LD(m, lane, LD, diag_inv, x);
+    return;
+  }
+#endif
   // x <- L^-T x, from the leaves
   for (int level = m->ndoflevel - 2; level >= 0; --level) {
     const int *dof = m->doflevel_dof + m->doflevel_adr[level];

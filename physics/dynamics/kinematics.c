@@ -264,11 +264,38 @@ SN_INLINE void kin_add_velocity_wrench(sn_bar *r, const sn_real *V, const sn_bar
   sn_addtoscl3(r + 3, t, s);
 }
 
-// The sums of a link on its way from the last dof to the first.
+// The sums of a link on its way from the last dof to the first: wrench, twist_bar and acc_bar of it. One lane has them
+// in SnAdjoint, several in registers.
 typedef struct KinSweep {
-  sn_bar *W, *T, *P;  // of the link, in SnAdjoint
-  sn_real V[6];       // velocity before the dof at hand
+#if defined(SN_SERIAL)
+  sn_bar *W, *T, *P;
+#define KIN_SWEEP SN_LOCAL
+#else
+  sn_bar W[6], T[6 * SN_NMOTION], P[6];
+#define KIN_SWEEP KIN_INLINE
+#endif
+  sn_real V[6];  // velocity before the dof at hand
 } KinSweep;
+
+#if defined(SN_SERIAL)
+SN_INLINE void kin_sweep_begin(SnAdjoint *a, KinSweep *s, int link) {
+  s->W = a->wrench + 6 * link;
+  s->T = a->twist_bar + 6 * SN_NMOTION * link;
+  s->P = a->acc_bar + 6 * link;
+}
+SN_INLINE void kin_sweep_end(SnAdjoint *a, const KinSweep *s, int link) { (void)a, (void)s, (void)link; }
+#else
+SN_INLINE void kin_sweep_begin(SnAdjoint *a, KinSweep *s, int link) {
+  SN_UNROLL for (int e = 0; e < 6; ++e) s->W[e] = a->wrench[6 * link + e];
+  SN_UNROLL for (int e = 0; e < 6; ++e) s->P[e] = a->acc_bar[6 * link + e];
+  SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) s->T[e] = a->twist_bar[6 * SN_NMOTION * link + e];
+}
+SN_INLINE void kin_sweep_end(SnAdjoint *a, const KinSweep *s, int link) {
+  SN_UNROLL for (int e = 0; e < 6; ++e) a->wrench[6 * link + e] = s->W[e];
+  SN_UNROLL for (int e = 0; e < 6; ++e) a->acc_bar[6 * link + e] = s->P[e];
+  SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) a->twist_bar[6 * SN_NMOTION * link + e] = s->T[e];
+}
+#endif
 
 #if defined(SN_MODEL_BARS)
 // Keeps the wrench W of what is behind dof k, before its axis adds to it.
@@ -278,11 +305,11 @@ SN_LOCAL void kin_keep_wrench(const SnAdjoint *a, const KinSweep *s, int k) {
 #endif
 
 // W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
-SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
+KIN_SWEEP void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
   sn_bar U[6] = {0};
-  for (int z = 0; z < SN_NMOTION; ++z) {
+  SN_UNROLL for (int z = 0; z < SN_NMOTION; ++z) {
     const sn_bar rate = a->motion[z * m->nv + k];
-    for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
+    SN_UNROLL for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
   }
   kin_add_velocity_wrench(U, s->V, s->P, w->qvel[k]);
 #if defined(SN_MODEL_BARS)
@@ -305,7 +332,7 @@ SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
 }
 
 // Three turns [k, k + 3) of a ball or free joint.
-SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
+KIN_SWEEP void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
 #if defined(SN_MODEL_BARS)
   kin_keep_wrench(a, s, k);
 #endif
@@ -319,18 +346,18 @@ SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 
 // V <- V less the velocity of `n` dofs from k.
 SN_INLINE void kin_sweep_back(const SnWorld *w, KinSweep *s, int k, int n) {
-  for (int i = k; i < k + n; ++i)
-    for (int e = 0; e < 6; ++e) s->V[e] -= w->cdof[6 * i + e] * w->qvel[i];
+  for (int i = k; i < k + n; ++i) SN_UNROLL for (int e = 0; e < 6; ++e) s->V[e] -= w->cdof[6 * i + e] * w->qvel[i];
 }
 
 // The dofs of a link from the last to the first; the links behind it are summed up.
 SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  KinSweep s = {a->wrench + 6 * link, a->twist_bar + 6 * SN_NMOTION * link, a->acc_bar + 6 * link, {0}};
+  KinSweep s;
+  kin_sweep_begin(a, &s, link);
   for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
     const int child = m->child_body[c];
-    for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
-    for (int e = 0; e < 6; ++e) s.P[e] += a->acc_bar[6 * child + e];
-    for (int e = 0; e < 6 * SN_NMOTION; ++e) s.T[e] += a->twist_bar[6 * SN_NMOTION * child + e];
+    SN_UNROLL for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
+    SN_UNROLL for (int e = 0; e < 6; ++e) s.P[e] += a->acc_bar[6 * child + e];
+    SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) s.T[e] += a->twist_bar[6 * SN_NMOTION * child + e];
   }
   sn_copy(s.V, w->cvel + 6 * link, 6);
   const int first = m->body_dofadr[link];
@@ -359,6 +386,7 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     }
     k -= 3;
   }
+  kin_sweep_end(a, &s, link);
   const int mocap = m->body_mocapid[link];
   if (mocap < 0) return;
   // the torque at the body's origin instead of the tree's centre
@@ -526,7 +554,8 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 #endif
 }
 
-// Twists of link i; those of its base are done.
+#if defined(SN_SERIAL)
+// Twists of a link; those of its base are done.
 SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
   sn_bar twist[6 * SN_NMOTION];
   sn_copy(twist, a->twist + 6 * SN_NMOTION * m->body_base[link], 6 * SN_NMOTION);
@@ -539,6 +568,27 @@ SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *
   }
   sn_copy(a->twist + 6 * SN_NMOTION * link, twist, 6 * SN_NMOTION);
 }
+
+// Those of the n links of a level.
+SN_LOCAL void kin_propagate_level(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const int *body,
+                                  int n) {
+  (void)lane;
+  for (int k = 0; k < n; ++k) kin_propagate_link(m, w, a, body[k]);
+}
+#else
+// The same, a lane an entry of a twist.
+SN_LOCAL void kin_propagate_level(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const int *body,
+                                  int n) {
+  enum { N = 6 * SN_NMOTION };
+  SN_FOR(item, N * n) {
+    const int link = body[item / N], e = item % N, first = m->body_dofadr[link], end = first + m->body_dofnum[link];
+    const sn_bar *rate = a->motion + e / 6 * m->nv;
+    sn_bar twist = a->twist[N * m->body_base[link] + e];
+    for (int k = first; k < end; ++k) twist += w->cdof[6 * k + e % 6] * rate[k];
+    a->twist[N * link + e] = twist;
+  }
+}
+#endif
 
 // rate[z] = J z for a sparse row J of n entries. The sums are local, so that they stay in registers.
 SN_LOCAL void kin_row_rates(const SnModel *m, const SnAdjoint *a, const sn_real *J, const int *col, int n,
@@ -572,7 +622,7 @@ SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *
   SN_SYNC(lane);
   for (int level = 0; level < m->nlevel; ++level) {
     const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_propagate_link(m, w, a, body[k]);
+    kin_propagate_level(m, w, a, lane, body, m->level_adr[level + 1] - m->level_adr[level]);
     SN_SYNC(lane);
   }
   SN_FOR(t, m->ntendon) {

@@ -1,6 +1,7 @@
 // The smooth dynamics and all integrators on several lanes: every real field of the world has the bits of one lane.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "physics/step/step.h"
 #include "tests/support/lanes.h"
@@ -30,18 +31,24 @@ static void same_bits(const char *model, const char *field, const void *a, const
   if (bytes && memcmp(a, b, bytes) != 0) fail_msg("%s: %s depends on the number of lanes", model, field);
 }
 
-static void check_lanes(SnOracle *o, const char *name) {
+static void check_number(SnOracle *o, const char *name, int n) {
   const SnModel *m = o->m;
   SnWorld one, many;
-  void *a = step_on(o, 1, &one), *b = step_on(o, 3, &many);
-#define SN_WORLD_FIELD(stage, type, field, rows, cols) \
-  if (SN_STAGE_##stage != SN_STAGE_COLLISION)          \
+  void *a = step_on(o, 1, &one), *b = step_on(o, n, &many);
+#define SN_WORLD_FIELD(stage, type, field, rows, cols)                          \
+  if (SN_STAGE_##stage != SN_STAGE_COLLISION && strcmp(#field, "hessian") != 0) \
     same_bits(name, #field, one.field, many.field, sizeof(type) * (size_t)(rows) * (size_t)(cols));
 #include "physics/world/world_fields.inc"
 #undef SN_WORLD_FIELD
   assert_int_equal(*one.warn, *many.warn);
   free(a);
   free(b);
+}
+
+// A warp has a way of its own through reductions, factors and solves.
+static void check_lanes(SnOracle *o, const char *name) {
+  check_number(o, name, 3);
+  check_number(o, name, SN_WARP);
 }
 
 static void integrators(void **state) {

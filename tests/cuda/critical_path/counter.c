@@ -16,8 +16,9 @@ typedef struct Range {
 typedef struct Lane {
   SnLane lane;
   ucontext_t context;
-  long count;  // accesses in this phase
-  bool done;
+  long count, before;  // accesses in this phase, and those of them before the latest shuffle
+  unsigned shuffles;
+  bool done, passes;  // the lane has ended; it waits at a shuffle, not at a barrier
 } Lane;
 
 static Range range[RANGES];  // by their beginnings
@@ -27,6 +28,7 @@ static Lane *running;  // NULL: nothing is counted
 static ucontext_t caller;
 static char *stacks;
 static SnLaneShared shared;
+static SnPassed passed[2][COUNTER_LANES];  // by odd and even shuffles: a lane may be one ahead of another
 static const char *file;
 static int line;
 static CounterBody *body;
@@ -121,6 +123,17 @@ void sn_lane_barrier(SnLane *lane, const char *at, int number) {
   yield();
 }
 
+// Takes the place of the weak one there, too.
+SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from) {
+  Lane *me = running;
+  if (!me) return mine;
+  SnPassed *slot = passed[me->shuffles++ % 2];
+  slot[lane->id] = mine;
+  me->passes = true;
+  yield();
+  return slot[from];
+}
+
 static void enter(void) {
   body(&running->lane, argument);
   running->done = true;
@@ -145,20 +158,57 @@ void __wrap_sn_mark_set(SnLane *lane, SnMark mark) {
   for (; unmarked < nphase; unmarked++) phase[unmarked].mark = (int)mark;
 }
 
-static void end_phase(int n, bool last) {
-  CounterPhase p = {.mark = SN_MARK_OTHER, .file = last ? "end" : file, .line = last ? 0 : line};
-  long least = lanes[0].count;
+// Adds what the busiest lane did since the latest shuffle to the path.
+static void end_part(int n, CounterPhase *p) {
+  long most = 0;
   for (int i = 0; i < n; i++) {
-    p.most = lanes[i].count > p.most ? lanes[i].count : p.most;
+    const long part = lanes[i].count - lanes[i].before;
+    most = part > most ? part : most;
+    lanes[i].before = lanes[i].count;
+  }
+  p->most += most;
+}
+
+static void end_phase(int n, CounterPhase p) {
+  long least = lanes[0].count, most = 0;
+  end_part(n, &p);
+  for (int i = 0; i < n; i++) {
+    most = lanes[i].count > most ? lanes[i].count : most;
     least = lanes[i].count < least ? lanes[i].count : least;
     p.all += lanes[i].count;
   }
   // What all lanes do alike, to read sizes and pointers, makes no lane an active one.
-  for (int i = 0; i < n; i++) p.active += lanes[i].count > least + 2 || p.most <= least + 2;
-  for (int i = 0; i < n; i++) lanes[i].count = 0;
+  for (int i = 0; i < n; i++) p.active += lanes[i].count > least + 2 || most <= least + 2;
+  for (int i = 0; i < n; i++) lanes[i].count = lanes[i].before = 0;
   if (nphase == capacity) phase = realloc(phase, (size_t)(capacity = 2 * capacity + 1024) * sizeof *phase);
   if (!phase) abort();
   phase[nphase++] = p;
+}
+
+// Lets each lane run up to its next barrier or shuffle, the same one for all. Returns how many have not ended; -1 where
+// lanes came to different ones. *pass: it is a shuffle.
+static int run_lanes(int n, bool *pass) {
+  int left = 0, passes = 0, number = 0;
+  const char *at = NULL;
+  for (int i = 0; i < n; i++) {
+    lanes[i].passes = false;
+    running = &lanes[i];
+    swapcontext(&caller, &lanes[i].context);
+    left += !lanes[i].done;
+    passes += lanes[i].passes;
+    if (lanes[i].done || lanes[i].passes) continue;
+    if (at && (at != file || number != line)) {
+      fprintf(stderr, "lane %d is at %s:%d, another at %s:%d\n", i, file, line, at, number);
+      return -1;
+    }
+    at = file;
+    number = line;
+  }
+  *pass = passes != 0;
+  if ((left == 0 || left == n) && (passes == 0 || passes == n)) return left;
+  fprintf(stderr, "of %d lanes %d have ended, %d are at a shuffle, the others wait at %s:%d\n", n, n - left, passes,
+          file ? file : "the beginning", line);
+  return -1;
 }
 
 bool counter_run(int n, CounterBody *run, void *arg) {
@@ -171,26 +221,20 @@ bool counter_run(int n, CounterBody *run, void *arg) {
   memset(touched, 0, sizeof touched);
   memset(sectors, 0, sizeof sectors);
   for (int i = 0; i < n; i++) start(i, n);
+  CounterPhase p = {.mark = SN_MARK_OTHER};
   for (int left = n; left > 0;) {
-    left = 0;
-    const char *at = NULL;
-    int number = 0;
-    for (int i = 0; i < n; i++) {
-      running = &lanes[i];
-      swapcontext(&caller, &lanes[i].context);
-      left += !lanes[i].done;
-      if (i > 0 && !lanes[i].done && (at != file || number != line)) {
-        fprintf(stderr, "lane %d is at %s:%d, another at %s:%d\n", i, file, line, at, number);
-        return false;
-      }
-      at = file;
-      number = line;
+    bool pass;
+    left = run_lanes(n, &pass);
+    if (left < 0) return false;
+    if (pass) {
+      end_part(n, &p);
+      p.shuffles++;
+      continue;
     }
-    if (left != 0 && left != n) {
-      fprintf(stderr, "%d of %d lanes have ended, the others wait at %s:%d\n", n - left, n, file, line);
-      return false;
-    }
-    end_phase(n, left == 0);
+    p.file = left == 0 ? "end" : file;
+    p.line = left == 0 ? 0 : line;
+    end_phase(n, p);
+    p = (CounterPhase){.mark = SN_MARK_OTHER};
   }
   return true;
 }

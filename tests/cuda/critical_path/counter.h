@@ -23,8 +23,10 @@ typedef enum CounterPlace {
 
 // Tells what lies between two barriers, or after the last one.
 typedef struct CounterPhase {
-  long most;         // accesses of the lane that has the most: those on the critical path
+  long most;         // accesses of the lane that has the most: those on the critical path. Lanes that pass numbers
+                     // (sn_shuffle) wait for each other: from one shuffle to the next it may be another lane
   long all;          // accesses of all lanes
+  int shuffles;      // numbers passed one after the other
   int active;        // lanes that do more than what every lane does
   int mark;          // SnMark of the stage that it belongs to
   const char *file;  // holds the barrier that ends it; "end" after the last one

@@ -13,10 +13,11 @@
 #include "physics/step/step.h"
 #include "tests/cuda/critical_path/counter.h"
 
-// What the estimate of a time is made of. The first two are taken from other devices' published latencies of loads that
-// hit a cache and of barriers of a block; no device has confirmed them. See cuda/README.md.
+// What the estimate of a time is made of. The first three are taken from other devices' published latencies of loads
+// that hit a cache, of barriers of a block and of shuffles of a warp; no device has confirmed them. See cuda/README.md.
 #define CYCLES_ACCESS 30.0
 #define CYCLES_BARRIER 35.0
+#define CYCLES_SHUFFLE 25.0
 #define CLOCK_GHZ 1.755  // of an H100
 
 enum { WARM_UP = 60, TOP = 400, MOST_CTRL = 4096 };
@@ -24,14 +25,14 @@ enum { WARM_UP = 60, TOP = 400, MOST_CTRL = 4096 };
 typedef struct Site {
   const char *file;
   int line;
-  double phases, most, active;
+  double phases, most, shuffles, active;
 } Site;
 
 // Sums over the counted steps.
 typedef struct Total {
   const char *name;
-  double phases, most, all, one, one_most;
-  double mark_phases[SN_NMARK], mark_most[SN_NMARK];
+  double phases, most, shuffles, all, one, one_most;
+  double mark_phases[SN_NMARK], mark_most[SN_NMARK], mark_shuffles[SN_NMARK];
   double touched[COUNTER_PLACES], accesses[COUNTER_PLACES];
   Site site[TOP];
   int nsite;
@@ -80,6 +81,7 @@ static void add_site(Total *t, const CounterPhase *p) {
   if (k == t->nsite) t->site[t->nsite++] = (Site){.file = name, .line = p->line};
   t->site[k].phases++;
   t->site[k].most += (double)p->most;
+  t->site[k].shuffles += p->shuffles;
   t->site[k].active += p->active;
 }
 
@@ -90,11 +92,13 @@ static void add_run(Total *t) {
     const CounterPhase *p = &phase[i];
     t->phases++;
     t->most += (double)p->most;
+    t->shuffles += p->shuffles;
     t->all += (double)p->all;
     t->one += p->active == 1;
     t->one_most += p->active == 1 ? (double)p->most : 0;
     t->mark_phases[p->mark]++;
     t->mark_most[p->mark] += (double)p->most;
+    t->mark_shuffles[p->mark] += p->shuffles;
     add_site(t, p);
   }
   for (int k = 0; k < COUNTER_PLACES; k++) {
@@ -105,18 +109,19 @@ static void add_run(Total *t) {
 
 static void scale(Total *t, int steps) {
   const double by = 1.0 / steps;
-  double *const number[] = {&t->phases, &t->most, &t->all, &t->one, &t->one_most};
+  double *const number[] = {&t->phases, &t->most, &t->shuffles, &t->all, &t->one, &t->one_most};
   for (size_t i = 0; i < sizeof number / sizeof *number; i++) *number[i] *= by;
-  for (int k = 0; k < SN_NMARK; k++) t->mark_phases[k] *= by, t->mark_most[k] *= by;
+  for (int k = 0; k < SN_NMARK; k++) t->mark_phases[k] *= by, t->mark_most[k] *= by, t->mark_shuffles[k] *= by;
   for (int k = 0; k < COUNTER_PLACES; k++) t->touched[k] *= by, t->accesses[k] *= by;
   for (int k = 0; k < t->nsite; k++) {
     t->site[k].active /= t->site[k].phases;
-    t->site[k].phases *= by, t->site[k].most *= by;
+    t->site[k].phases *= by, t->site[k].most *= by, t->site[k].shuffles *= by;
   }
 }
 
 static double microseconds(const Total *t) {
-  return (t->most * CYCLES_ACCESS + t->phases * CYCLES_BARRIER) / (CLOCK_GHZ * 1e3);
+  const double cycles = t->most * CYCLES_ACCESS + t->phases * CYCLES_BARRIER + t->shuffles * CYCLES_SHUFFLE;
+  return cycles / (CLOCK_GHZ * 1e3);
 }
 
 // ---- the run
@@ -131,32 +136,60 @@ static void set_controls(const SnModel *m, SnWorld *w, const double *begin, int 
   }
 }
 
-static double draw(unsigned *seed) { return (double)rand_r(seed) / RAND_MAX; }
-
-static void count_adjoint(const Options *o, Run *r, unsigned *seed, Total *total) {
-  const SnModel *m = r->m;
-  must_run(o->lanes, run_forward, r);
-  must_run(o->lanes, run_clear, r);
-  for (int i = 0; i < m->nv; i++) {
-    r->a->qpos_next_bar[i] = (sn_real)(1e-3 * draw(seed));
-    r->a->qvel_next_bar[i] = (sn_real)(1e-3 * draw(seed));
-  }
-  for (int i = 0; i < m->na; i++) r->a->act_next_bar[i] = (sn_real)1e-3;
-  must_run(o->lanes, run_vjp, r);
-  add_run(total);
+// Ends the program where a result of the lanes has other bits than that of one lane.
+static void must_agree(const char *name, const sn_real *lanes, const sn_real *one, int n) {
+  if (n == 0 || memcmp(lanes, one, sizeof *one * (size_t)n) == 0) return;
+  fprintf(stderr, "%s depends on the number of lanes\n", name);
+  exit(1);
 }
 
-static void count(const Options *o, Run *r, Total *step, Total *adjoint, double rows[3]) {
+static double draw(unsigned *seed) { return (double)rand_r(seed) / RAND_MAX; }
+
+// One adjoint on the lanes, or on one, with the same bars to begin with.
+static void run_adjoint(int lanes, Run *r, const double *bar) {
+  const SnModel *m = r->m;
+  must_run(lanes, run_forward, r);
+  must_run(lanes, run_clear, r);
+  for (int i = 0; i < m->nv; i++) {
+    r->a->qpos_next_bar[i] = (sn_real)(1e-3 * bar[2 * i]);
+    r->a->qvel_next_bar[i] = (sn_real)(1e-3 * bar[2 * i + 1]);
+  }
+  for (int i = 0; i < m->na; i++) r->a->act_next_bar[i] = (sn_real)1e-3;
+  must_run(lanes, run_vjp, r);
+}
+
+static void count_adjoint(const Options *o, Run *r, Run *one, unsigned *seed, Total *total) {
+  const SnModel *m = r->m;
+  double *bar = calloc((size_t)(2 * m->nv + 1), sizeof *bar);
+  if (!bar) abort();
+  for (int i = 0; i < 2 * m->nv; i++) bar[i] = draw(seed);
+  run_adjoint(1, one, bar);
+  run_adjoint(o->lanes, r, bar);
+  add_run(total);
+  must_agree("the bar of qpos", r->a->qpos_bar, one->a->qpos_bar, m->nv);
+  must_agree("the bar of qvel", r->a->qvel_bar, one->a->qvel_bar, m->nv);
+  must_agree("the bar of ctrl", r->a->ctrl_bar, one->a->ctrl_bar, m->nu);
+  free(bar);
+}
+
+// Steps both worlds; that of `one` on one lane.
+static void count(const Options *o, Run *r, Run *one, Total *step, Total *adjoint, double rows[3]) {
+  const SnModel *m = r->m;
   unsigned seed = (unsigned)o->seed;
   double *begin = calloc(MOST_CTRL, sizeof *begin);
   if (!begin) abort();
   for (int i = 0; i < MOST_CTRL; i++) begin[i] = 6.28 * draw(&seed);
   for (int t = 0; t < WARM_UP + o->steps; t++) {
-    set_controls(r->m, r->w, begin, t);
-    if (t >= WARM_UP) count_adjoint(o, r, &seed, adjoint);
+    set_controls(m, r->w, begin, t);
+    set_controls(m, one->w, begin, t);
+    if (t >= WARM_UP) count_adjoint(o, r, one, &seed, adjoint);
+    must_run(1, run_step, one);
     must_run(t < WARM_UP ? 1 : o->lanes, run_step, r);
     if (t < WARM_UP) continue;
     add_run(step);
+    must_agree("qpos", r->w->qpos, one->w->qpos, m->nq);
+    must_agree("qvel", r->w->qvel, one->w->qvel, m->nv);
+    must_agree("act", r->w->act, one->w->act, m->na);
     rows[0] += r->w->ncon[0] / (double)o->steps;
     rows[1] += r->w->nefc[0] / (double)o->steps;
     rows[2] += r->w->solver_niter[0] / (double)o->steps;
@@ -178,25 +211,27 @@ static int by_most(const void *x, const void *y) {
 
 static void print(Total *t, int top) {
   printf(
-      "\n%s: %.0f phases, %.0f accesses on the critical path (%.0f of all lanes), %.0f phases with one lane (%.0f), "
-      "about %.0f us\n",
-      t->name, t->phases, t->most, t->all, t->one, t->one_most, microseconds(t));
+      "\n%s: %.0f phases, %.0f accesses on the critical path (%.0f of all lanes), %.0f shuffles, %.0f phases with one "
+      "lane (%.0f), about %.0f us\n",
+      t->name, t->phases, t->most, t->all, t->shuffles, t->one, t->one_most, microseconds(t));
   printf("  touched [KiB]:");
   for (int k = 0; k < COUNTER_PLACES; k++) printf(" %s %.1f", place_name[k], t->touched[k] / 1024);
-  printf("\n  %-18s %8s %10s\n", "stage", "phases", "accesses");
+  printf("\n  %-18s %8s %10s %10s\n", "stage", "phases", "accesses", "shuffles");
   for (int k = 0; k < SN_NMARK; k++)
     if (t->mark_phases[k] > 0)
-      printf("  %-18s %8.1f %10.0f\n", sn_mark_name((SnMark)k), t->mark_phases[k], t->mark_most[k]);
+      printf("  %-18s %8.1f %10.0f %10.0f\n", sn_mark_name((SnMark)k), t->mark_phases[k], t->mark_most[k],
+             t->mark_shuffles[k]);
   qsort(t->site, (size_t)t->nsite, sizeof *t->site, by_most);
   for (int k = 0; k < t->nsite && k < top; k++)
-    printf("    %-30s %5d %7.1f phases %8.0f accesses, %5.1f lanes\n", t->site[k].file, t->site[k].line,
-           t->site[k].phases, t->site[k].most, t->site[k].active);
+    printf("    %-30s %5d %7.1f phases %8.0f accesses, %5.0f shuffles, %5.1f lanes\n", t->site[k].file, t->site[k].line,
+           t->site[k].phases, t->site[k].most, t->site[k].shuffles, t->site[k].active);
 }
 
 static void add_numbers(cJSON *to, const Total *t) {
   cJSON *o = cJSON_AddObjectToObject(to, t->name), *stages = cJSON_AddObjectToObject(o, "stages");
   cJSON_AddNumberToObject(o, "phases", t->phases);
   cJSON_AddNumberToObject(o, "accesses", t->most);
+  cJSON_AddNumberToObject(o, "shuffles", t->shuffles);
   cJSON_AddNumberToObject(o, "accesses_of_all_lanes", t->all);
   cJSON_AddNumberToObject(o, "phases_with_one_lane", t->one);
   cJSON_AddNumberToObject(o, "accesses_with_one_lane", t->one_most);
@@ -208,6 +243,7 @@ static void add_numbers(cJSON *to, const Total *t) {
     cJSON *s = cJSON_AddObjectToObject(stages, sn_mark_name((SnMark)k));
     cJSON_AddNumberToObject(s, "phases", t->mark_phases[k]);
     cJSON_AddNumberToObject(s, "accesses", t->mark_most[k]);
+    cJSON_AddNumberToObject(s, "shuffles", t->mark_shuffles[k]);
   }
 }
 
@@ -286,16 +322,23 @@ static void name_memory(const Run *r, const void *world, size_t world_size, cons
 #undef SN_MODEL_FIELD
 }
 
+static void begin_run(const Run *r, void *world, void *bars) {
+  sn_world_init(r->m, r->w, world);
+  sn_adjoint_init(r->m, r->a, bars);
+  sn_world_reset(r->m, r->w);
+}
+
 int main(int argc, char **argv) {
-  static const struct argp argp = {
-      options,
-      take_option,
-      "IMAGE",
-      "Counts loads and stores on the critical path of a step over the lanes of a device.\v"
-      "Example: critical_path hand.sinew --lanes 32 --top 20",
-      NULL,
-      NULL,
-      NULL};
+  static const struct argp argp = {options,
+                                   take_option,
+                                   "IMAGE",
+                                   "Counts loads and stores on the critical path of a step over the lanes of a device, "
+                                   "and ends with 1 where the lanes "
+                                   "change a bit of what one lane computes.\v"
+                                   "Example: critical_path hand.sinew --lanes 32 --top 20",
+                                   NULL,
+                                   NULL,
+                                   NULL};
   Options o = {.lanes = 32, .steps = 20, .seed = 1};
   argp_parse(&argp, argc, argv, 0, NULL, &o);
   SnError err = {0};
@@ -305,18 +348,18 @@ int main(int argc, char **argv) {
     return 1;
   }
   static Total step = {.name = "step"}, adjoint = {.name = "adjoint"};
-  SnWorld w;
-  SnAdjoint a;
-  Run r = {m, &w, &a};
+  SnWorld w, w1;
+  SnAdjoint a, a1;
+  Run r = {m, &w, &a}, one = {m, &w1, &a1};
   const size_t world_size = (sn_world_size(m) + 63) / 64 * 64, bars_size = (sn_adjoint_size(m) + 63) / 64 * 64;
   void *world = aligned_alloc(64, world_size), *bars = aligned_alloc(64, bars_size);
-  if (!world || !bars) abort();
-  sn_world_init(m, &w, world);
-  sn_adjoint_init(m, &a, bars);
-  sn_world_reset(m, &w);
+  void *world1 = aligned_alloc(64, world_size), *bars1 = aligned_alloc(64, bars_size);
+  if (!world || !bars || !world1 || !bars1) abort();
+  begin_run(&r, world, bars);
+  begin_run(&one, world1, bars1);
   name_memory(&r, world, world_size, bars, bars_size);
   double rows[3] = {0};
-  count(&o, &r, &step, &adjoint, rows);
+  count(&o, &r, &one, &step, &adjoint, rows);
   if (o.json) {
     print_json(&o, rows, &step, &adjoint);
   } else {
@@ -327,6 +370,8 @@ int main(int argc, char **argv) {
   }
   free(world);
   free(bars);
+  free(world1);
+  free(bars1);
   sn_model_free(m);
   return 0;
 }
