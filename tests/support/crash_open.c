@@ -29,14 +29,22 @@ FILE *fopen(const char *restrict path, const char *restrict mode) {
   return real(path, mode);
 }
 
-double atan2(double y, double x);
-double atan2(double y, double x) {
-  static double (*real)(double, double);
+// Crashes the thread with that name.
+static void crash_thread(void) {
   char name[16] = "";
   const char *crashes = getenv("SN_TEST_CRASH_THREAD");
-  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "atan2");
   if (crashes) prctl(PR_GET_NAME, name, 0, 0, 0);
   if (crashes && !strcmp(name, crashes)) raise(SIGSEGV);
-  return real(y, x);
 }
+
+#define ARC_TANGENT(type, name)                           \
+  type name(type y, type x);                              \
+  type name(type y, type x) {                             \
+    static type (*real)(type, type);                      \
+    if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name); \
+    crash_thread();                                       \
+    return real(y, x);                                    \
+  }
+ARC_TANGENT(double, atan2)
+ARC_TANGENT(float, atan2f)
 #pragma GCC visibility pop
