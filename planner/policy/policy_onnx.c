@@ -156,8 +156,9 @@ static SnCode read_constant(Reading *r, const Node *node, size_t at, Numbers *nu
   if (!numbers->x) return out_of_memory(r);
   for (int i = 0; i < numbers->n; ++i) numbers->x[i] = number_at(t, i);
   for (int i = 0; i < numbers->n; ++i) {
+    if (isfinite(numbers->x[i])) continue;
     snprintf(text, sizeof text, "input %zu, number %d: %g, allowed are finite numbers", at, i, (double)numbers->x[i]);
-    if (!isfinite(numbers->x[i])) return bad_node(r, node, text);
+    return bad_node(r, node, text);
   }
   return SN_OK;
 }
