@@ -236,8 +236,8 @@ typedef struct SinewSensorInfo {
 // Returns what the engine can do with sensor `id`.
 SINEW_API SinewSensorInfo sinew_model_sensor(const SinewModel *model, int id);
 
-// Says how contacts act. Those of the sigmoid (C. Schwarke et al., 2024, arXiv 2404.02887) let bodies act on each other
-// a little before they touch, so that derivatives know of it.
+// Says how contacts act. A sigmoid (arXiv 2404.02887) lets bodies act on each other a little before they touch, so that
+// derivatives know of it.
 typedef enum SinewContactModel {
   SINEW_CONTACT_MUJOCO,  // like MuJoCo's
   SINEW_CONTACT_SIGMOID  // hard, as in Moreau's time stepping, and scaled by a sigmoid of their distance
