@@ -87,7 +87,7 @@ static void test_lease_ends(void **state) {
   }
   const double silent = sn_clock_now();
   sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 10);
-  if (JUDGE_TIME) assert_true(sn_clock_now() - silent > lease - 0.2 && sn_clock_now() - silent < lease + 5);
+  if (JUDGE_TIME) assert_true(sn_clock_now() - silent > lease - 0.3 && sn_clock_now() - silent < lease + 5);
   assert_true(sn_test_daemon_logged(&sinewd, "stream-expired"));
   assert_false(session_statistics(&s).streaming);
   sn_test_stream_state(&s, opened->open->initial, -1);
