@@ -129,13 +129,25 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (c) CUDA(c, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->stream));
 }
 
+// How many worlds of a warp each go into one thread block: those of a multiprocessor, as far as its memory allows.
+static int worlds_together(const SnDevice *d, const SnLaunchShape *shape) {
+  if (shape->threads > SN_WARP) return 1;
+  int n = sn_mini((shape->blocks + d->multiprocessors - 1) / d->multiprocessors, SN_KERNEL_WORLDS);
+  while (n > 1 && shape->shared * (size_t)n > d->shared) --n;
+  return n;
+}
+
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnCuda *c = alive(d);
   if (!c) return;
+  const int worlds = worlds_together(d, shape);
   SnWork copy = *work;
   void *arguments[] = {&copy};
-  CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)shape->blocks, 1, 1},
-                           (dim3){(unsigned)shape->threads, 1, 1}, arguments, shape->shared, s->stream));
+  copy.blocks = shape->blocks;
+  copy.block_bytes = shape->shared;
+  CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
+                           (dim3){(unsigned)shape->threads, (unsigned)worlds, 1}, arguments,
+                           shape->shared * (size_t)worlds, s->stream));
 }
 
 static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *p) {

@@ -30,7 +30,8 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 }
 #endif
 
-enum { SN_KERNEL_THREADS = 256 };  // most threads of a block
+enum { SN_KERNEL_THREADS = 256 };  // most threads of a world
+enum { SN_KERNEL_WORLDS = 16 };    // most worlds of a thread block, where each has a warp
 
 // Returns the bytes of shared memory that a block of a launch takes (SnLaunchShape.shared).
 SN_INLINE size_t sn_kernel_shared(const SnWork *work) {

@@ -66,9 +66,21 @@ typedef struct SnLane {
 SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
 // Sets a mark: the time since the last one counts for it.
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
+// Waits for the other worlds of a thread block, so that all of them run the same stage and fetch its instructions
+// together. Any stage will do: a world that ends or has more steps than another holds nobody up, since who has left the
+// block is not waited for.
+#if defined(__CUDA_ARCH__)
+#define SN_MEET()                                                     \
+  do {                                                                \
+    if (blockDim.y > 1) asm volatile("barrier.sync 0;" ::: "memory"); \
+  } while (0)
+#else
+#define SN_MEET() ((void)0)
+#endif
 // Sets a mark where stages are measured.
 #define SN_MARK(lane, name)                                       \
   do {                                                            \
+    SN_MEET();                                                    \
     if ((lane)->marks != NULL) sn_mark_set(lane, SN_MARK_##name); \
   } while (0)
 // Returns the name of a mark, for people. Runs on the host alone.
