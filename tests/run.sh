@@ -30,7 +30,7 @@ part_tidy() {
     xargs -P "$JOBS" -n 4 clang-tidy -p build/release --quiet --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-unused-function 2>/dev/null
 }
 
-part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam, of floats on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
+part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam and of floats on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|planner/test_tasks$|test_agree_emulator$|test_device_(sh|pack)$"; }
 
 part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (a world's lanes: part lanes)"
