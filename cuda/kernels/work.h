@@ -91,8 +91,8 @@ typedef struct SnWork {
   sn_real *scratch;           // (blocks, scratch_size) a block's residuals, norms of costs, noise
   int scratch_size;           // at least sn_kernel_scratch (launch_shape_private.h)
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
-  int blocks;                 // of the launch, which a GPU packs into thread blocks; the device fills it in
-  size_t block_bytes;         // shared memory of each [bytes], too
+  int blocks;          // number of them in the launch, which a GPU packs into thread blocks; the device fills it in
+  size_t block_bytes;  // shared memory of each [bytes], too
 } SnWork;
 
 // Lists the kernels: X(name, what one block does for an item). A launch of any number of blocks does all items: block b

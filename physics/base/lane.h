@@ -67,8 +67,8 @@ SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
 // Sets a mark: the time since the last one counts for it.
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
 // Waits for the other worlds of a thread block, so that all of them run the same stage and fetch its instructions
-// together. Any stage will do: a world that ends or has more steps than another holds nobody up, since who has left the
-// block is not waited for.
+// together. Any stage will do, and who has left the block is not waited for. So a world that ends, or has more steps
+// than another, holds nobody up.
 #if defined(__CUDA_ARCH__)
 #define SN_MEET()                                                     \
   do {                                                                \
