@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -74,7 +74,7 @@ class NearestGradient:
 
 def _pairs(model: Model, pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer]) -> NDArray[np.int32]:
     """Return pairs of geoms as indices, (K, 2). Arrays of indices that all are geoms take no loop."""
-    given = np.asarray(pairs) if isinstance(pairs, np.ndarray) else np.empty(0)
+    given: NDArray[Any] = np.asarray(pairs if isinstance(pairs, np.ndarray) else ())
     whole_numbers = given.ndim == 2 and given.shape[1] == 2 and np.issubdtype(given.dtype, np.integer)
     if whole_numbers and np.all((given >= 0) & (given < model.ngeom)):
         return np.ascontiguousarray(given, np.int32)
