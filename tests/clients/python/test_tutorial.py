@@ -37,6 +37,7 @@ MODULES = {
     "sinew.sysid": "plotly",
     "sinew.torch": "torch",
     "import torch": "torch",
+    "sinew.learn.graph": "torch",  # its second block trains for minutes: tests of their own do that, shorter
     "sinew.mujoco": "mujoco",
     "from_mujoco": "mujoco",
     "sinew.gym": "gymnasium",
