@@ -409,8 +409,8 @@ static void read_model(SnReader *r, const SnNode *node, void *target) {
 static void read_policy(SnReader *r, const SnNode *node, void *target) {
   static const char ending[] = ".onnx";
   SnTask *t = target;
-  const char *name = sn_yaml_text(r, node, "policy"), *slash = strrchr(t->file, '/');
-  const size_t n = name ? strlen(name) : 0, folder = slash ? (size_t)(slash + 1 - t->file) : 0;
+  const char *name = sn_yaml_text(r, node, "policy");
+  const size_t n = name ? strlen(name) : 0;
   if (!name) return;
   if (strchr(name, '/') || name[0] == '.' || n < sizeof ending || strcmp(name + n + 1 - sizeof ending, ending) != 0) {
     sn_issue(r->issues, node->place, "policy: '%s', allowed is the name of a file beside this one that ends with %s",
@@ -418,8 +418,7 @@ static void read_policy(SnReader *r, const SnNode *node, void *target) {
     return;
   }
   t->policy_place = node->place;
-  t->policy = sn_arena_alloc(r->arena, folder + n + 1);
-  if (t->policy) snprintf(t->policy, folder + n + 1, "%.*s%s", (int)folder, t->file, name);
+  t->policy = sn_task_path_beside(r->arena, r->issues->file, name, "");
 }
 
 static void read_cfd_bodies(SnReader *r, const SnNode *node, void *target) {

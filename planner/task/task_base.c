@@ -27,12 +27,11 @@ static bool is_name(const char *text) {
   return n > 0 && n <= MOST_NAME && text[0] != '.';
 }
 
-// The file of a task beside another one's.
-static char *path_beside(SnArena *arena, const char *file, const char *name) {
+char *sn_task_path_beside(SnArena *arena, const char *file, const char *name, const char *ending) {
   const char *slash = strrchr(file, '/');
-  const size_t folder = slash ? (size_t)(slash + 1 - file) : 0, n = folder + strlen(name) + sizeof ".yaml";
+  const size_t folder = slash ? (size_t)(slash + 1 - file) : 0, n = folder + strlen(name) + strlen(ending) + 1;
   char *path = sn_arena_alloc(arena, n);
-  if (path) snprintf(path, n, "%.*s%s.yaml", (int)folder, file, name);
+  if (path) snprintf(path, n, "%.*s%s%s", (int)folder, file, name, ending);
   return path;
 }
 
@@ -150,7 +149,7 @@ static SnNode *read_base(const SnNode *member, const Memory *memory, const Readi
     sn_issue(issues, member->place, "base: '%.*s' is not the name of a task beside this file", MOST_NAME, name);
     return NULL;
   }
-  char *path = path_beside(memory->names, file, name);
+  char *path = sn_task_path_beside(memory->names, file, name, ".yaml");
   const char *fault = path ? fault_of(path, later) : "does not fit into memory";
   if (fault) {
     sn_issue(issues, member->place, "base: '%s' %s", name, fault);

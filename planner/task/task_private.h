@@ -13,6 +13,9 @@ enum { SN_TASK_NAMES = 300 };  // bytes of the names of terms or variables that 
 SnNode *sn_task_read_tree(const char *text, size_t size, SnArena *tree, SnArena *names, SnIssues *issues,
                           bool *changed);
 
+// task_base.c: returns the path of NAME and its ending in the folder of `file`; NULL when out of memory.
+char *sn_task_path_beside(SnArena *arena, const char *file, const char *name, const char *ending);
+
 // task_variables.c: takes the variables out of a tree and puts them in the place of the scalars that refer to them.
 // Returns false when a mistake was added: a variable is unknown, not used in the file issues->file that has it, or no
 // value.
