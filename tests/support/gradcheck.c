@@ -256,3 +256,23 @@ void sn_grad_world_result(const SnGradWorld *g, double *xbar) {
   for (int k = 0; k < 4; ++k)
     for (int i = 0; i < n[k]; ++i) *xbar++ += (double)from[k][i];
 }
+
+void sn_grad_world_integrate(SnGradWorld *g, double *y) {
+  const SnModel *m = g->m;
+  sn_integrate(m, &g->w, &g->lane);
+  for (int i = 0; i < m->nv; ++i) y[i] = (double)g->w.qvel[i];
+  for (int i = 0; i < m->na; ++i) y[m->nv + i] = (double)g->w.act[i];
+}
+
+void sn_grad_world_step_vjp(SnGradWorld *g, const double *ybar, double *xbar) {
+  const SnModel *m = g->m;
+  sn_adjoint_clear(m, &g->a, &g->lane);
+  for (int i = 0; i < m->nv; ++i) {
+    g->a.qpos_next_bar[i] = 0;
+    g->a.qvel_next_bar[i] = (sn_real)ybar[i];
+  }
+  for (int i = 0; i < m->na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[m->nv + i];
+  sn_step_vjp(m, &g->w, &g->a, &g->lane);
+  sn_position_vjp(m, &g->w, &g->a, &g->lane);
+  sn_grad_world_result(g, xbar);
+}

@@ -66,6 +66,10 @@ void sn_grad_world_move(SnGradWorld *g, const double *dx);
 void sn_grad_world_velocities(SnGradWorld *g);
 // Sets the motions of the adjoint: qvel of w for SN_VEL, the random ones for the others. Calls sn_motion_propagate.
 void sn_grad_world_motions(SnGradWorld *g);
+// Integrates w, whose stages have run (sn_forward). Writes its velocities and activations into y (nv + na).
+void sn_grad_world_integrate(SnGradWorld *g, double *y);
+// Goes back through all of a step of w, whose stages have run, from the bars of that y. Adds to xbar (nx).
+void sn_grad_world_step_vjp(SnGradWorld *g, const double *ybar, double *xbar);
 // Adds RESULT of the adjoint to xbar (nx), in the order of x.
 void sn_grad_world_result(const SnGradWorld *g, double *xbar);
 

@@ -45,9 +45,7 @@ static bool forward(void *context, const double *dx, double *y) {
   sn_grad_world_move(g, dx);
   sn_forward(m, &g->w, &g->lane);
   if (branch(m, &g->w) != base_branch) return false;
-  sn_integrate(m, &g->w, &g->lane);
-  for (int i = 0; i < m->nv; ++i) y[i] = (double)g->w.qvel[i];
-  for (int i = 0; i < m->na; ++i) y[m->nv + i] = (double)g->w.act[i];
+  sn_grad_world_integrate(g, y);
   return true;
 }
 
@@ -57,15 +55,7 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_grad_world_move(g, NULL);
   sn_forward(m, &g->w, &g->lane);
   base_branch = branch(m, &g->w);
-  sn_adjoint_clear(m, &g->a, &g->lane);
-  for (int i = 0; i < m->nv; ++i) {
-    g->a.qpos_next_bar[i] = 0;
-    g->a.qvel_next_bar[i] = (sn_real)ybar[i];
-  }
-  for (int i = 0; i < m->na; ++i) g->a.act_next_bar[i] = (sn_real)ybar[m->nv + i];
-  sn_step_vjp(m, &g->w, &g->a, &g->lane);
-  sn_position_vjp(m, &g->w, &g->a, &g->lane);
-  sn_grad_world_result(g, xbar);
+  sn_grad_world_step_vjp(g, ybar, xbar);
 }
 
 // Bodies on a floor and on each other, a limit, an equality, a friction loss and damping beside.
