@@ -30,6 +30,7 @@ from sinew.loop.body import Body
 from sinew.planner import Planner
 from sinew.record import Recorder, Recording
 from sinew.record.reader import plan_of
+from sinew.state import State
 
 Floats = NDArray[np.float64]
 
@@ -47,18 +48,18 @@ def planner_of(session: Session) -> Planner:
     return Planner(sinew.Model.load(session.model.file), sinew.Task(session.task.task))
 
 
-# ---- record ----
-
-
-def closed_loop(session: Session, seconds: float, execute: int, iterations: int) -> float:
-    """Let MuJoCo's body move under plans in lockstep; return the cost of the state at the end."""
+def moved(session: Session, seconds: float, arguments: argparse.Namespace) -> Body:
+    """Return MuJoCo's body after it has moved under plans, with their states, in lockstep."""
     body = Body.of_task(session.task)
     body.reset(session.initial)
     for step in range(round(seconds / body.timestep)):
-        if step % execute == 0:
-            plan = session.plan(body.state, iterations=iterations, states=True)
+        if step % arguments.execute == 0:
+            session.plan(body.state, iterations=arguments.iterations, states=True)
         body.step(session.control(body.time))
-    return float(plan.cost_now)
+    return body
+
+
+# ---- record ----
 
 
 def record(arguments: argparse.Namespace) -> None:
@@ -71,7 +72,8 @@ def record(arguments: argparse.Namespace) -> None:
                 Recorder(path, "next", daemon.endpoint, force=True, rate=0),
                 client.open(arguments.task, seed, {"planner": "adam"}) as session,
             ):
-                cost = closed_loop(session, arguments.seconds, arguments.execute, arguments.iterations)
+                moved(session, arguments.seconds, arguments)
+                cost = session.current_plan.cost_now
             print(f"{path}: cost at the end {cost:.4g}", flush=True)
 
 
@@ -201,25 +203,20 @@ def task_with_policy(folder: Path, name: str) -> Path:
     return tasks
 
 
-def moved(session: Session, seconds: float, execute: int, iterations: int, seed: int) -> Any:
-    """Return the state of a body that has moved under plans, and is pushed: its velocities change at once."""
-    body = Body.of_task(session.task)
-    body.reset(session.initial)
-    for step in range(round(seconds / body.timestep)):
-        if step % execute == 0:
-            session.plan(body.state, iterations=iterations)
-        body.step(session.control(body.time))
+def pushed_state(session: Session, arguments: argparse.Namespace, seed: int) -> State:
+    """Return the state of a body that has moved for 0.3 s and is pushed: its velocities change at once."""
+    body = moved(session, 0.3, arguments)
     body.data.qvel += np.random.default_rng(seed).uniform(-3, 3, body.model.nv)
     return body.state
 
 
 def try_start(client: Client, arguments: argparse.Namespace, seed: int, start: str, pushed: bool) -> dict[str, Any]:
-    """Make one plan of one gradient; return its costs, and the time that the start alone has taken."""
+    """Make one plan of one gradient; return its costs, and the time that all of it took."""
     settings = {"planner": "adam"}
     with client.open(arguments.task, seed, settings) as session:
         state = session.initial
         if pushed:
-            state = moved(session, 0.3, arguments.execute, arguments.iterations, seed)
+            state = pushed_state(session, arguments, seed)
         session.tune(warm_start=start)
         plan = session.plan(state, iterations=2)  # the first gradient measures the start, the second what it led to
         return {
