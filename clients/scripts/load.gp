@@ -10,7 +10,8 @@ set key at graph 0.98, graph 0.3
 set ylabel "a second"
 plot ARG1 using 1:3 with linespoints pt 7 lw 2 lc rgb "#1f6fb4" title "refined plans", \
      ARG1 using 1:4 with linespoints pt 7 lw 2 lc rgb "#9a9a9a" title "plans without time to refine"
-set key bottom right
+set key at graph 0.98, graph 0.3
+set offsets 0, 0, 5, 0
 set ylabel "latency of a refined plan [ms]"
 plot ARG1 using 1:7 with lines dt 2 lw 2 lc rgb "#c44e2b" title "deadline", \
      ARG1 using 1:6 with linespoints pt 7 lw 2 lc rgb "#1f6fb4" title "99 % within", \
