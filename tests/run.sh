@@ -61,7 +61,7 @@ part_deb_text="the Debian package: built, and looked into without installing it"
 part_deb() {
   local package
   build release
-  package=$(SINEW_BUILD=build/release clients/package/deb.sh)
+  package=$(SINEW_BUILD=build/release clients/package/deb.sh "$PWD/build/package")
   clients/package/deb.sh --test "$package"
 }
 

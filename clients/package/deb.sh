@@ -17,7 +17,8 @@ build() {
   [ -n "${SINEW_BUILD:-}" ] || cmake --preset release -B "$in" -DSINEW_TESTS=OFF ${CMAKE_ARGUMENTS:-} >/dev/null
   cmake --build "$in" -- --quiet | grep -v "ninja: no work to do" >&2 || [ "${PIPESTATUS[0]}" = 0 ]
   mkdir -p "$folder"
-  (cd "$in" && cpack -G DEB -B "$(realpath "$OLDPWD/$folder")" >cpack.log) || { cat "$in/cpack.log" >&2; exit 1; }
+  folder=$(realpath "$folder")
+  (cd "$in" && cpack -G DEB -B "$folder" >cpack.log) || { cat "$in/cpack.log" >&2; exit 1; }
   rm -rf "$folder/_CPack_Packages"
   ls "$folder"/sinew_*.deb
 }
