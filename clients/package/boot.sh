@@ -20,7 +20,13 @@ root=$work/root
 container=
 session=
 leave() {
-  [ -z "$container" ] || { kill -KILL "$container" 2>/dev/null; wait "$container" 2>/dev/null; } || true
+  local first
+  if [ -n "$container" ]; then
+    first=$(pgrep -P "$container" | head -1)
+    kill -KILL "$container" "$first" 2>/dev/null || true
+    wait "$container" 2>/dev/null || true
+    while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 0.1; done
+  fi
   rm -rf "$work"
 }
 trap leave EXIT
@@ -57,8 +63,8 @@ set_up() {
       { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
   fi
   cp -a "$bare" "$root"
-  cp "$deb" "$root/root/sinew.deb"
-  chroot "$root" apt-get install -y -q --no-install-recommends /root/sinew.deb >"$work/install.log" 2>&1 || { tail -5 "$work/install.log" >&2; fail "the package is not installed"; }
+  cp "$deb" "$root/opt/sinew.deb"
+  chroot "$root" apt-get install -y -q --no-install-recommends /opt/sinew.deb >"$work/install.log" 2>&1 || { tail -5 "$work/install.log" >&2; fail "the package is not installed"; }
   mkdir -p "$root/etc/systemd/system/sinewd.service.d"
   printf '[Service]\nWatchdogSec=3\n' >"$root/etc/systemd/system/sinewd.service.d/watchdog.conf"
   systemd-nspawn -q -D "$root" -b --register=no --keep-unit --private-network --console=pipe </dev/null >"$work/console.log" 2>&1 &
@@ -87,11 +93,11 @@ try_start() {
 try_reloads() {
   local before
   before=$(main_pid)
-  inside cp /etc/sinew/sinewd.yaml /root/kept.yaml
+  inside cp /etc/sinew/sinewd.yaml /opt/kept.yaml
   inside sh -c 'echo "sessions: none" >>/etc/sinew/sinewd.yaml'
   ! inside systemctl reload sinewd 2>/dev/null || fail "a bad file is reloaded without an error"
   inside journalctl -u sinewd --no-pager | grep -q "sessions is 'none'" || fail "the journal does not say what is wrong with the file"
-  inside sh -c 'cp /root/kept.yaml /etc/sinew/sinewd.yaml'
+  inside sh -c 'cp /opt/kept.yaml /etc/sinew/sinewd.yaml'
   inside systemctl reload sinewd || fail "a good file is not reloaded"
   await 5 "the journal has no reload" sh -c "$(declare -f inside); container=$container; inside journalctl -u sinewd --no-pager | grep -q event=reloaded"
   [ "$(main_pid)" = "$before" ] || fail "a reload ends the process"
