@@ -5,7 +5,7 @@
 #   clients/package/boot.sh DEB [FOLDER]     FOLDER keeps the bare Debian for the next time, which then takes half a minute
 #
 # Tried are: start, notification, what the process may do, a plan and its model's import under the unit's filters, reloads of good
-# and bad files, a restart and a kill with a named session, the watchdog of a daemon that hangs, a stop amid plans, removal.
+# and bad files, a restart and a kill with a named session, the watchdog of a daemon that hangs, a stop, the unit of a user, removal.
 set -euo pipefail
 
 fail() { echo "boot: $1" >&2; exit 1; }
@@ -59,7 +59,7 @@ keeps_robot() {
 set_up() {
   if [ ! -e "$bare/etc/debian_version" ]; then
     say "sets up a Debian in $bare"
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,procps bookworm "$bare" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 ||
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,libpam-systemd,procps bookworm "$bare" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 ||
       { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
   fi
   cp -a "$bare" "$root"
@@ -124,6 +124,18 @@ try_ends() {
   say "a stop is an orderly end"
 }
 
+try_user() {
+  inside useradd --create-home robot
+  inside loginctl enable-linger robot
+  local user=(inside setpriv --reuid=robot --regid=robot --clear-groups env HOME=/home/robot "XDG_RUNTIME_DIR=/run/user/$(inside id -u robot)")
+  await 10 "the user has no manager" "${user[@]}" systemctl --user is-system-running
+  "${user[@]}" systemctl --user enable --now sinewd 2>/dev/null || { "${user[@]}" journalctl --user -u sinewd --no-pager >&2; fail "the unit of a user does not start"; }
+  "${user[@]}" sinewctl open arm_reach >/dev/null || fail "the daemon of a user opens no session"
+  "${user[@]}" systemctl --user disable --now sinewd 2>/dev/null
+  [ "$("${user[@]}" systemctl --user show sinewd --property Result --value)" = success ] || fail "a stop of a user's unit is no orderly end"
+  say "the unit of a user starts, opens a session and ends"
+}
+
 try_removal() {
   inside systemctl start sinewd
   inside apt-get remove -y -q sinew >/dev/null 2>&1
@@ -138,5 +150,6 @@ set_up
 try_start
 try_reloads
 try_ends
+try_user
 try_removal
 echo "the unit of $(basename "$deb") holds under $(inside systemctl --version | head -1)"
