@@ -1,4 +1,6 @@
 // Many rollouts at once, and the way back through them.
+#include <utility>
+
 #include "clients/python/core/core_private.h"
 
 namespace sinew_python {
@@ -8,9 +10,10 @@ namespace {
 struct Batch {
   Batch(const Model &model, const Backend &on, const Task *task, int most_rollouts, int most_steps, bool gradients,
         double max_velocity, const Cfd *cfd);
-  Model given;               // stays alive
-  Backend backend;           // stays alive
-  std::optional<Task> task;  // stays alive
+  Model given;                // stays alive
+  Backend backend;            // stays alive
+  std::optional<Task> task;   // stays alive
+  std::vector<Model> models;  // of the latest rollouts, which stay alive
   std::shared_ptr<SinewBatch> handle;
   std::atomic_flag busy = ATOMIC_FLAG_INIT;
   int count = 0, steps = 0;  // of the latest rollouts
@@ -50,7 +53,7 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
              const Out &out_time, const Out &out_qpos, const Out &out_qvel, const Out &out_act,
              const Out &out_sensordata, const Out &out_qacc_warmstart, const Out &cost, const Out &term,
              const IntOut &status, const IntOut &good_states, const IntOut &warnings, const In &history,
-             const Out &out_history) {
+             const Out &out_history, const std::vector<Model> &models) {
   Use use(batch.busy, "batch");
   Use use_backend(*batch.backend.busy, "backend");
   const SinewSizes *s = sinew_model_sizes(sinew_batch_model(batch.handle.get()));
@@ -81,7 +84,11 @@ void rollout(Batch &batch, int count, int steps, bool one_state, bool one_ctrl, 
   r.status = data_of(status, "status", n);
   r.good_states = data_of(good_states, "good_states", n);
   r.warnings = reinterpret_cast<unsigned *>(data_of(warnings, "warnings", n));
+  std::optional<std::vector<const SinewModel *>> handles;
+  for (const Model &model : models) (handles ? *handles : handles.emplace()).push_back(model.handle.get());
+  r.models = data_of(handles, "models", n);
   batch.count = batch.steps = 0;
+  const std::vector<Model> before = std::exchange(batch.models, models);  // stay alive until the call is over
   SinewError err;
   nb::gil_scoped_release unlocked;
   check(sinew_batch_rollout(batch.handle.get(), &r, &err), err);
@@ -173,7 +180,7 @@ void bind_batch(nb::module_ &m) {
            nb::arg("out_act").none(), nb::arg("out_sensordata").none(), nb::arg("out_qacc_warmstart").none(),
            nb::arg("cost").none(), nb::arg("term").none(), nb::arg("status").none(), nb::arg("good_states").none(),
            nb::arg("warnings").none(), nb::arg("history").none() = nb::none(),
-           nb::arg("out_history").none() = nb::none())
+           nb::arg("out_history").none() = nb::none(), nb::arg("models") = std::vector<Model>())
       .def("linearize", &linearize, nb::arg("A"), nb::arg("B"), nb::arg("C").none(), nb::arg("D").none(),
            nb::arg("status"))
       .def("sensitivity", &sensitivity, nb::arg("parameters").none(), nb::arg("columns"), nb::arg("initial").none(),

@@ -260,6 +260,7 @@ def rollout(
     max_velocity: float = 0.0,
     outputs: Sequence[str] | None = None,
     out: Mapping[str, Any] | Rollout | None = None,
+    models: Sequence[Model] | None = None,
 ) -> Rollout:
     """Roll out a model from N initial states under N sequences of T controls.
 
@@ -291,6 +292,9 @@ def rollout(
         The trajectories that are wanted, of "time", "qpos", "qvel", "act", "sensordata", "history". Default: all.
     out : mapping of arrays, or Rollout, optional
         Arrays that trajectories are written into, by name; a Rollout is closed and its arrays are used again.
+    models : sequence of Model, optional
+        A model for each rollout, on the CPU alone: copies of `model` with other numbers (`Model.replace`) or options.
+        Derivatives are those of its own model. Where state and controls have one row, there are as many rollouts.
 
     Returns
     -------
@@ -300,15 +304,18 @@ def rollout(
     Raises
     ------
     ArgumentError
-        A shape, a type, or a number that is NaN or beyond 1e10.
+        A shape, a type, a number that is NaN or beyond 1e10, or models of another number or structure.
+    UnsupportedError
+        `models` on a device.
     """
     model = derived_model(model, integrator)
     given = inputs(model, state, ctrl, nstep)
+    each = [] if models is None else _own_models(models, integrator, given)
     names, arrays = _wanted(outputs, out)
     key = batch_key(model, device, threads, task, cfd, gradients, max_velocity)
     leased = lease(key, model, cfd, given.count, given.steps)
     try:
-        result = _computed(model, given, leased, _results(model, given, names, arrays))
+        result = _computed(model, given, leased, _results(model, given, names, arrays), each)
     except BaseException:
         leased.give_back()
         raise
@@ -319,7 +326,21 @@ def rollout(
     return result
 
 
-def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Doubles]) -> Rollout:
+def _own_models(models: Sequence[Model], integrator: str | int | None, given: Inputs) -> list[_core.Model]:
+    """Return the models of rollouts, checked; one state under one sequence of controls is rolled out with each."""
+    if given.count == 1 and len(models):
+        given.count, given.many = len(models), True
+    if len(models) != given.count:
+        raise ArgumentError(f"models: {len(models)} of them, expected {given.count}")
+    for i, model in enumerate(models):
+        if not isinstance(model, Model):
+            raise not_a_model(f"models[{i}]", model)
+    return [derived_model(model, integrator)._native for model in models]
+
+
+def _computed(
+    model: Model, given: Inputs, leased: Lease, results: dict[str, Doubles], models: list[_core.Model]
+) -> Rollout:
     batch, count, steps = leased.batch, given.count, given.steps
     rows = (count,) if given.many else ()
     status, good_states, warnings = np.empty((3, count), np.int32)
@@ -332,7 +353,7 @@ def _computed(model: Model, given: Inputs, leased: Lease, results: dict[str, Dou
     batch.rollout(
         count, steps, given.one_state, given.one_ctrl, time, qpos, qvel, act, mocap, qacc_warmstart, ctrl,
         get("time"), get("qpos"), get("qvel"), get("act"), get("sensordata"), end, cost, term, status,
-        good_states, warnings, history, get("history"),
+        good_states, warnings, history, get("history"), models,
     )  # fmt: skip
     if not given.many:
         status, good_states, warnings = status.reshape(()), good_states.reshape(()), warnings.reshape(())

@@ -133,6 +133,7 @@ def rollout(
     device: str = "cpu",
     cfd: CFD | None = None,
     integrator: str | int | None = None,
+    models: Sequence[Model] | None = None,
 ) -> Trajectory[torch.Tensor]:
     """Roll out a model from N initial states under N sequences of T controls.
 
@@ -156,6 +157,8 @@ def rollout(
         Contacts from distance.
     integrator : str or int, optional
         Another integrator than the model's, as in `Model.with_options`.
+    models : sequence of Model, optional
+        A model for each rollout, as `sinew.rollout` takes them.
 
     Returns
     -------
@@ -170,7 +173,8 @@ def rollout(
     UnsupportedError
         In `backward`: a derivative of the derivative, or by a sensor that has none.
     """
-    options = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd, "integrator": integrator}
+    options: dict[str, Any] = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd}
+    options |= {"integrator": integrator, "models": models}
     return _rolled_out(model, state, ctrl, options)[0]
 
 
