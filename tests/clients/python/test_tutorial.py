@@ -33,11 +33,16 @@ FINGERS = """
   </worldbody>
 </mujoco>
 """
+SHORTER = {
+    "deadline=0.02": "deadline=1.0",  # longer, rather: predicted states must be made in time
+    "qvel), 60)": "qvel), 4)",
+    "iterations=3000": "iterations=3, batch=4",
+}
 MODULES = {
     "sinew.sysid": "plotly",
     "sinew.torch": "torch",
     "import torch": "torch",
-    "sinew.learn.graph": "torch",  # its second block trains for minutes: tests of their own do that, shorter
+    "sinew.learn.graph": "torch",
     "sinew.mujoco": "mujoco",
     "from_mujoco": "mujoco",
     "sinew.gym": "gymnasium",
@@ -76,6 +81,19 @@ def of_fingers() -> dict[str, Any]:
     return {"model": model, "qpos": np.full((2, model.nq), 0.1), "bar": np.ones((2, 2))}
 
 
+def of_cubes(training: bool) -> dict[str, Any]:
+    """Return a cube's model and three states, and for training the scene and a small network of the block before."""
+    import torch
+    from sinew.learn.graph.meshes import Mesh, Scene
+    from sinew.learn.graph.network import Sizes
+    from sinew.learn.graph.simulator import Simulator
+
+    qpos = torch.tensor([0, 0, 0.12, 0.9, 0.3, 0.3, 0.1]).repeat(3, 1)
+    cubes = {"model": sinew.Model.load(sinew.share("models/cube_table.xml")), "qpos": qpos, "qvel": torch.ones(3, 6)}
+    before = {"scene": Scene([Mesh.box([0.05] * 3)]), "simulator": Simulator(Sizes(8, 2), step=0.0135)}
+    return {**cubes, **before} if training else cubes
+
+
 def of_parameters() -> dict[str, Any]:
     """Return parameters of a cube, and a state, as the block before has them."""
     text = sinew.share("models/cube_table.xml").read_text()
@@ -110,6 +128,8 @@ def named(block: str) -> dict[str, Any]:
         names |= of_torch(model)
     if "nearest_points" in block:
         names |= of_fingers()
+    if "sinew.learn.graph" in block:
+        names |= of_cubes(training="Training" in block)
     if "sensitivity" in block:
         names |= of_parameters()
     if "sinew.sysid" in block:
@@ -123,12 +143,15 @@ def test_there_are_blocks() -> None:
 
 def label(number: int) -> str:
     """Return what a run of some tests can select a block by, as that with PyTorch does."""
-    return "-".join([*(word for word in MODULES if word in BLOCKS[number]), str(number)])
+    words = [word for word in MODULES if word in BLOCKS[number]]
+    return "-".join([*words, *sorted({MODULES[word] for word in words}), str(number)])
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)), ids=label)
 def test_block(number: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    block = BLOCKS[number].replace("deadline=0.02", "deadline=1.0")  # predicted states must be made in time
+    block = BLOCKS[number]
+    for long, short in SHORTER.items():
+        block = block.replace(long, short)
     for word, module in MODULES.items():
         if word in block and importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed here")
