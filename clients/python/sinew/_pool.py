@@ -21,7 +21,7 @@ from sinew.model import Model
 
 __all__ = ["Key", "Lease", "lease", "threads_of_cpu"]
 
-_MOST_IDLE = 64  # batches: a return over a short horizon has one for each of its steps
+_MOST_IDLE = 256  # batches: a return over a short horizon has one for each of its calls
 _MOST_NUMBERS = 32 << 20  # doubles that idle batches may hold
 _SLACK = 4  # an idle batch serves calls that need at least this part of it
 

@@ -114,8 +114,8 @@ def load(path: Path, shac: Shac) -> dict[str, Any]:
         raise ArgumentError(f"{path}: a checkpoint of task {content['task']!r}, not of {shac.task.name!r}")
     if content["model"] != model_digest(shac.task):
         raise ArgumentError(f"{path}: a checkpoint of task {shac.task.name!r} with another model than it has now")
-    now, then = dataclasses.asdict(shac.settings), content["settings"]
-    other = [f"{name} was {then.get(name)}, is {now[name]}" for name in now if then.get(name) != now[name]]
+    now, then = (dataclasses.asdict(x) for x in (shac.settings, Settings.of(content["settings"])))
+    other = [f"{name} was {then[name]}, is {now[name]}" for name in now if then[name] != now[name]]
     if other:
         raise ArgumentError(f"{path}: a checkpoint with other settings: {'; '.join(other)}")
     shac.load_state_dict(content["state"])

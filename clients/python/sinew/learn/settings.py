@@ -46,6 +46,12 @@ class Settings:
         Widths of hidden layers.
     deviation : float
         Standard deviation of the noise of actions at the beginning.
+    contact : str
+        Contacts while it learns: "model", the model's own, or "mujoco" or "sigmoid" (`Options.contact`).
+    contact_width : float
+        Of the sigmoid [m].
+    contact_stiffness : float
+        Of smoothed contacts, the share of the depth that a step takes back.
     """
 
     seed: int = 1
@@ -66,6 +72,9 @@ class Settings:
     actor_layers: tuple[int, ...] = (64, 64)
     critic_layers: tuple[int, ...] = (64, 64)
     deviation: float = 0.4
+    contact: str = "model"
+    contact_width: float = 0.005
+    contact_stiffness: float = 0.2
 
     def __post_init__(self) -> None:
         for name in ("worlds", "horizon", "iterations", "critic_passes", "critic_batches"):
@@ -82,6 +91,16 @@ class Settings:
         for name in ("actor_layers", "critic_layers"):
             if not getattr(self, name) or min(getattr(self, name)) < 1:
                 raise ArgumentError(f"{name}: {getattr(self, name)}, expected widths of 1 and more")
+
+        if self.contact not in ("model", "mujoco", "sigmoid"):
+            raise ArgumentError(f"contact: {self.contact!r}, allowed is model, mujoco or sigmoid")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the model while it learns."""
+        if self.contact != "sigmoid":
+            return {} if self.contact == "model" else {"contact": self.contact}
+        return {name: getattr(self, name) for name in ("contact", "contact_width", "contact_stiffness")}
 
     @classmethod
     def of(cls, *changes: Mapping[str, Any]) -> Settings:
@@ -108,6 +127,8 @@ def _value(name: str, kind: str, value: Any) -> Any:
             return int(value)
         if kind == "float":
             return float(value)
+        if kind == "str":
+            return str(value)
         return tuple(int(x) for x in (value.split(",") if isinstance(value, str) else value))
     except (TypeError, ValueError):
         expected = {"int": "a whole number", "float": "a number"}.get(kind, "whole numbers, as in 64,64")

@@ -18,6 +18,7 @@ with l the trace. V' follows V slowly.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from typing import Any, NamedTuple
 
@@ -75,13 +76,15 @@ class Shac:
     settings : Settings
         How it learns.
     physics : Physics, optional
-        How bodies are stepped.
+        How bodies are stepped; contacts are those of the settings.
     """
 
     def __init__(self, task: Task, settings: Settings, physics: Physics | None = None) -> None:
         self.task, self.settings, s = task, settings, settings
         self.generator = torch.Generator()
         self.generator.manual_seed(s.seed)
+        physics = physics or Physics()
+        physics = dataclasses.replace(physics, options={**physics.options, **s.options})
         self.worlds = Worlds(task, s.worlds, s.seed, physics)
         size = self.worlds.observe().shape[1]
         self.normalizer = Normalizer(size)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -29,7 +30,7 @@ class Bodies(NamedTuple):
     qacc_warmstart : Tensor, (N, nv)
         What the solver starts from, a constant.
     goal : Tensor, (N, .)
-        What a task draws for an episode, a constant.
+        What a task draws for an episode, and what else it carries from action to action.
     """
 
     qpos: torch.Tensor
@@ -59,10 +60,26 @@ class Physics:
         Threads of the CPU; 0: as many as this process may use.
     cfd : CFD, optional
         Contacts from distance.
+    options : mapping
+        Options in place of the model's, as `Model.with_options` takes them: ``{"contact": "sigmoid"}``.
     """
 
     threads: int = 0
     cfd: CFD | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def model(self, model: Model) -> Model:
+        """Return a model with these options, made once."""
+        if not self.options:
+            return model
+        made = _with_options.setdefault(model, {})
+        key = tuple(sorted(self.options.items()))
+        if key not in made:
+            made[key] = model.with_options(**self.options)
+        return made[key]
+
+
+_with_options: WeakKeyDictionary[Model, dict[Any, Model]] = WeakKeyDictionary()
 
 
 class Task(abc.ABC):
@@ -158,11 +175,18 @@ class Task(abc.ABC):
         """Return controls (N, nu) of actions in [-1, 1], scaled to their ranges."""
         return self._middle + self._half * action
 
+    def models(self, bodies: Bodies) -> list[Model] | None:
+        """Return a model for each body, where worlds differ; None: all have the task's."""
+        return None
+
     def stepped(self, bodies: Bodies, ctrl: torch.Tensor, physics: Physics) -> tuple[Bodies, torch.Tensor]:
         """Return the bodies after the steps of controls (N, T, nu), and which of them have diverged, (N,)."""
         state = {"qpos": bodies.qpos, "qvel": bodies.qvel, "act": bodies.act}
         state["qacc_warmstart"] = bodies.qacc_warmstart
-        motion, ends = rollout_and_ends(self.model, state, ctrl, threads=physics.threads, cfd=physics.cfd)
+        models = self.models(bodies)
+        each = None if models is None else list(map(physics.model, models))
+        how: dict[str, Any] = {"threads": physics.threads, "cfd": physics.cfd, "models": each}
+        motion, ends = rollout_and_ends(physics.model(self.model), state, ctrl, **how)
         warm = torch.as_tensor(ends.state.qacc_warmstart)
         qpos, qvel, act, sensordata = (x[:, -1] for x in motion)
         return Bodies(qpos, qvel, act, torch.nan_to_num(sensordata), warm, bodies.goal), ends.diverged

@@ -15,6 +15,7 @@ _TASKS = {
     "hopper": ("hopper", "Hopper"),
     "half_cheetah": ("half_cheetah", "HalfCheetah"),
     "ant": ("ant", "Ant"),
+    "quadruped": ("quadruped", "Quadruped"),
     "humanoid_stand": ("humanoid_stand", "HumanoidStand"),
     "myo_hand_pose": ("myo_pose", "MyoHandPose"),
     "myo_elbow_reach": ("myo_pose", "MyoElbowReach"),
