@@ -15,8 +15,8 @@ _Static_assert(sizeof(Message) <= sizeof(zmq_msg_t), "a message fits");
 
 FakeZmq fake_zmq;
 
-static bool more;  // frames of the message that was received last follow
-static int something;
+static bool more;            // frames of the message that was received last follow
+static int something, pair;  // a socket of any kind; one that monitors another
 
 static Message *message(const zmq_msg_t *m) { return (Message *)(void *)(uintptr_t)m; }
 
@@ -27,7 +27,10 @@ static int fail(int number) {
 
 void *zmq_ctx_new(void) { return &something; }
 int zmq_ctx_term(void *context) { return context ? 0 : fail(EFAULT); }
-void *zmq_socket(void *context, int type) { return context && type >= 0 ? &something : NULL; }
+void *zmq_socket(void *context, int type) {
+  if (!context || type < 0) return NULL;
+  return type == ZMQ_PAIR ? &pair : &something;
+}
 int zmq_close(void *socket) { return socket ? 0 : fail(ENOTSOCK); }
 int zmq_bind(void *socket, const char *address) { return socket && *address ? 0 : fail(EINVAL); }
 int zmq_connect(void *socket, const char *address) { return socket && *address ? 0 : fail(EINVAL); }
@@ -53,10 +56,28 @@ int zmq_poll(zmq_pollitem_t *item, int n, long timeout) {
   return n;
 }
 
+// An event has two frames: its number and its value, and an address.
+static int receive_event(uint8_t *out, size_t size) {
+  static bool address;
+  unsigned value = 0;
+  if (address) {
+    address = false;
+    return 0;
+  }
+  const uint16_t number = fake_zmq.event ? (uint16_t)fake_zmq.event(&value) : 0;
+  const uint32_t word = value;
+  if (!number || size < sizeof number + sizeof word) return fail(EAGAIN);
+  memcpy(out, &number, sizeof number);
+  memcpy(out + sizeof number, &word, sizeof word);
+  address = true;
+  return sizeof number + sizeof word;
+}
+
 int zmq_recv(void *socket, void *out, size_t size, int flags) {
   const void *bytes;
   size_t n;
   (void)flags;
+  if (socket == &pair) return receive_event(out, size);
   if (!socket || !fake_zmq.receive(&bytes, &n, &more)) return fail(EAGAIN);
   memcpy(out, bytes, n < size ? n : size);
   return (int)n;

@@ -9,6 +9,8 @@
 typedef struct FakeZmq {
   // Gives the next frame that is received, and whether more of the same message follow; false: there is none.
   bool (*receive)(const void **bytes, size_t *size, bool *more);
+  // Gives the number of the next event that a monitor of a socket sees, 0 for none, and its value; may be NULL.
+  unsigned (*event)(unsigned *value);
   // Gets each frame that is sent; may be NULL.
   void (*sent)(const void *bytes, size_t size, bool more);
   // Gives a property of a message, such as "User-Id"; may be NULL.

@@ -1,5 +1,5 @@
-// A fuzz target, fuzz_NAME.c, has fuzz_one and fuzz_seed. replay.c runs it without a fuzz engine, engine.c under
-// libFuzzer.
+// A fuzz target, fuzz_NAME.c, has fuzz_one, fuzz_seed and fuzz_missing. replay.c runs it without a fuzz engine,
+// engine.c under libFuzzer.
 #ifndef SINEW_TESTS_FUZZ_FUZZ_H_
 #define SINEW_TESTS_FUZZ_FUZZ_H_
 
@@ -14,6 +14,10 @@ void fuzz_one(const uint8_t *data, size_t size);
 // Writes seed i, 0 <= i, into bytes[FUZZ_SEED_BYTES], and returns its size; 0: there is no such seed, and none after
 // it.
 size_t fuzz_seed(int i, uint8_t *bytes);
+
+// Returns what no input has reached so far, of what seeds lead to as they are; NULL: nothing. A target whose seeds are
+// turned away at its door tests nothing behind it.
+const char *fuzz_missing(void);
 
 // Says on standard error what is wrong, and aborts.
 _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

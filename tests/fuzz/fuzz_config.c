@@ -5,12 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
+static bool accepted, refused;
+
 void fuzz_one(const uint8_t *data, size_t size) {
   static SnConfig config;
   SnError err = {0};
   sn_config_default(&config);
   const SnCode code = sn_config_load(&config, fuzz_file(data, size), &err);
   if ((code != SN_OK) != (err.text[0] != '\0')) fuzz_fail("code %d with the text '%s'", code, err.text);
+  *(code == SN_OK ? &accepted : &refused) = true;
   for (int i = 0; i < sn_config_count(); ++i) {
     const SnConfigInfo *row = sn_config_info(i);
     const char *at = (const char *)&config + row->offset;
@@ -19,6 +22,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (!(value >= row->lo && value <= row->hi)) fuzz_fail("%s is %g", row->name, value);
   }
 }
+
+const char *fuzz_missing(void) { return !accepted ? "a file that is accepted" : !refused ? "one that is not" : NULL; }
 
 // Every setting with its default; then some that are wrong.
 size_t fuzz_seed(int i, uint8_t *bytes) {

@@ -11,11 +11,16 @@
 #define KEY "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
 #define OTHER "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
 
+// What was accepted: a public key, a secret one, a list, users; and a list that was refused.
+enum { PUBLIC, SECRET, LIST, USERS, REFUSED, REACHED };
+static bool reached[REACHED];
+
 static void read_key(const uint8_t *data, size_t size, int secret) {
   char key[SN_KEY_TEXT] = "", why[100] = "";
   const char *path = fuzz_file(data, size);
   const bool ok =
       secret ? sn_key_read_secret(path, key, why, sizeof why) : sn_key_read_public(path, key, why, sizeof why);
+  reached[secret ? SECRET : PUBLIC] |= ok;
   if (ok ? !sn_key_is_valid(key) : !why[0]) fuzz_fail("key '%s', reason '%s'", key, why);
 }
 
@@ -28,6 +33,7 @@ static void read_list(const uint8_t *data, size_t size) {
   char why[100];
   if (sn_access_init(&access, fuzz_file(before, sizeof before - 1), &err) != SN_OK) fuzz_fail("%s", err.text);
   const SnCode code = sn_access_reload(&access, fuzz_file(data, size), &lowered, &err);
+  reached[code == SN_OK ? LIST : REFUSED] = true;
   if (code != SN_OK && (!err.text[0] || access.count != 2 || access.peer[0]->role != SN_ROLE_ADMIN))
     fuzz_fail("a list that is refused changes who may come in: '%s'", err.text);
   for (int i = 0; i < access.count; ++i) {
@@ -48,7 +54,9 @@ static void read_users(const uint8_t *data, size_t size) {
   char *text = calloc(1, size + 1);
   if (!text) return;
   memcpy(text, data, size);
-  if (sn_users_prepare(text, &err) != SN_OK && !err.text[0]) fuzz_fail("users are refused without a word");
+  const bool ok = sn_users_prepare(text, &err) == SN_OK;
+  reached[USERS] |= ok;
+  if (!ok && !err.text[0]) fuzz_fail("users are refused without a word");
   sn_users_given();
   free(text);
 }
@@ -67,6 +75,14 @@ void fuzz_one(const uint8_t *data, size_t size) {
       read_users(data + 1, size - 1);
       break;
   }
+}
+
+const char *fuzz_missing(void) {
+  static const char *const what[REACHED] = {"a public key", "a secret key", "a list", "users",
+                                            "a list that is refused"};
+  for (int i = 0; i < REACHED; ++i)
+    if (!reached[i]) return what[i];
+  return NULL;
 }
 
 size_t fuzz_seed(int i, uint8_t *bytes) {

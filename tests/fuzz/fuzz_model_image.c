@@ -10,14 +10,15 @@
 #include "tests/support/oracle.h"
 #include "tests/support/small_models.h"
 
-static volatile double sum;  // of all that is read: keeps a compiler from leaving the reading out
+static bool stepped, changed;  // a model made a step, one got other options
+static volatile double sum;    // of all that is read: keeps a compiler from leaving the reading out
 
 // Reads every number of every array.
 static void read_arrays(const SinewModel *model) {
   SinewField field;
   for (int i = 0; sinew_model_field(model, i, &field); ++i) {
-    const double *reals = sinew_model_array(model, field.name, NULL, NULL);
-    const int *ints = sinew_model_int_array(model, field.name, NULL, NULL);
+    const double *reals = field.integer ? NULL : sinew_model_array(model, field.name, NULL, NULL);
+    const int *ints = field.integer ? sinew_model_int_array(model, field.name, NULL, NULL) : NULL;
     for (size_t k = 0; k < (size_t)field.rows * (size_t)field.cols; ++k) sum += field.integer ? ints[k] : reals[k];
   }
   for (int i = 0; i < sinew_model_count(model, SINEW_SENSOR); ++i) sum += sinew_model_sensor(model, i).supported;
@@ -46,7 +47,7 @@ static void run(const SinewModel *model) {
   for (int key = -1; key < 1; ++key) {
     if (key >= 0 && sinew_data_reset_keyframe(data, key, NULL) != SINEW_OK) break;
     for (int i = 0; i < nu; ++i) ctrl[i] = 0.5;
-    sinew_step(data, 2, NULL);
+    stepped |= sinew_step(data, 2, NULL) == SINEW_OK;
     read_body(data);
     sinew_forward(data, NULL);
     read_body(data);
@@ -64,6 +65,7 @@ static SinewModel *edit(SinewModel *model) {
   SinewModel *edited = sinew_model_with_options(model, &options, NULL);
   if (!edited) return model;
   sinew_model_free(model);
+  changed = true;
   return edited;
 }
 
@@ -85,6 +87,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
   sinew_model_free(model);
   free(image);
 }
+
+const char *fuzz_missing(void) { return !stepped ? "a step" : !changed ? "other options" : NULL; }
 
 size_t fuzz_seed(int i, uint8_t *bytes) {
   const char *const more[] = {sn_slipping_model(), sn_branching_model(), sn_terrain_model()};

@@ -4,7 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
+#include <zmq.h>
 
 #include "clients/libsinew_client/reflect.h"
 #include "clients/sinewctl/watch_private.h"
@@ -12,7 +15,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
-enum { OPERATIONS = 24, REPLY_BYTES = 1 << 18 };
+enum { OPERATIONS = 24, KINDS = 9, REPLY_BYTES = 1 << 18 };
+
+#define TIMEOUT 0.1  // [s] of a request, on a clock that goes on by the next at each look
+#define LOOK_TIME 0.005
 
 static FuzzBytes input;
 static uint64_t asked_id;    // of the latest request
@@ -20,6 +26,11 @@ static unsigned asked_kind;  // its body
 static bool waiting;         // it has not been answered
 static FILE *nowhere;        // what is printed goes there
 static uint8_t reply[REPLY_BYTES];
+
+static bool fake_time;                // time is that of `looks`
+static int64_t looks;                 // at the clock
+static bool done[KINDS];              // operations of a controller that have succeeded
+static bool answered, watched, told;  // sinewctl's requests, sinewctl watch, telemetry
 
 static const char *text_of(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte) {
   static const char *const text[] = {"small", "ipc:///t", "tcp://127.0.0.1:1", "adam", "\x1b[2J", "cpu", ""};
@@ -41,6 +52,14 @@ static const FuzzHints hints = {text_of, length_of, session, 1, false};
 int nanosleep(const struct timespec *time, struct timespec *left) {
   (void)left;
   return time ? 0 : -1;
+}
+
+// While an input runs, time is the number of looks at the clock: the same each time, however busy the machine is.
+int clock_gettime(clockid_t clock, struct timespec *time) {
+  if (!fake_time) return (int)syscall(SYS_clock_gettime, clock, time);
+  const int64_t now = ++looks * (int64_t)(1e9 * LOOK_TIME);
+  *time = (struct timespec){now / 1000000000, now % 1000000000};
+  return 0;
 }
 
 // Notes what is asked; a request that cannot be read is the library's mistake.
@@ -89,6 +108,17 @@ static bool receive(const void **bytes, size_t *size, bool *more) {
   return true;
 }
 
+// What becomes of connections and handshakes, by bytes that a message does not begin with.
+static unsigned event(unsigned *value) {
+  static const unsigned number[] = {ZMQ_EVENT_DISCONNECTED, ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
+                                    ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, ZMQ_EVENT_HANDSHAKE_FAILED_AUTH,
+                                    ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL};
+  if (input.at == input.end || *input.at < 4 || *input.at >= 12) return 0;
+  const unsigned c = fuzz_byte(&input) - 4;
+  *value = c == 4 ? ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH : c;
+  return number[c < 5 ? c : 0];
+}
+
 // Whatever a server says, controls are numbers.
 static void check_controls(const SinewSessionInfo *info, const double *ctrl) {
   for (int i = 0; i < info->nu; ++i)
@@ -107,6 +137,7 @@ static void ask(SinewClient *client) {
   SinewError err;
   if (!request) fuzz_fail("no request of kind %u", field);
   if (sn_request(client, request, &got, &err) == SINEW_OK) {
+    answered = true;
     sn_message_print(nowhere, &got->base, 0);
     cJSON *json = sn_message_to_json(&got->base);
     cJSON_free(cJSON_PrintUnformatted(json));
@@ -121,7 +152,8 @@ static void watch(SinewClient *client) {
   FILE *own = stdout;
   const unsigned c = fuzz_byte(&input);
   stdout = nowhere;
-  watch_run(client, &(WatchOptions){.session = 7, .count = 3, .interval = c & 1 ? 1e-9 : 0, .json = c & 2}, &err);
+  watched |= watch_run(client, &(WatchOptions){.session = 7, .count = 3, .interval = c & 1 ? 1e-9 : 0, .json = c & 2},
+                       &err) == SINEW_OK;
   stdout = own;
 }
 
@@ -129,47 +161,45 @@ static void look_at_telemetry(SinewClient *client) {
   Sinew__V1__Telemetry *telemetry;
   SinewError err;
   if (sn_wire_telemetry(client, 0, &telemetry, &err) != SINEW_OK) return;
+  told = true;
   sn_message_print(nowhere, &telemetry->base, 0);
   sinew__v1__telemetry__free_unpacked(telemetry, NULL);
+}
+
+static SinewStatus call(SinewSession *s, unsigned operation, const SinewState *state, double *ctrl, double *gradient) {
+  const SinewStreamDef stream = sinew_default_stream();
+  SinewError err;
+  double cost;
+  bool corrected;
+  switch (operation) {
+    case 0:
+      return sinew_session_plan(s, state, 0.01, &err);
+    case 1:
+      return sinew_session_send(s, state, 0.01, &err);
+    case 2:
+      return sinew_session_receive(s, 0, &err);
+    case 3:
+      return sinew_session_stream_start(s, &stream, &err);
+    case 4:
+      return sinew_session_stream_send(s, state, &err);
+    case 5:
+      return sinew_session_stream_receive(s, 0, &err);
+    case 6:
+      return sinew_session_stream_stop(s, &err);
+    case 7:
+      return sinew_session_feedback(s, state, ctrl, &corrected, &err);
+    default:
+      return sinew_session_evaluate(s, state, ctrl, 1, &cost, gradient, &err);
+  }
 }
 
 // What a controller calls.
 static void operate(SinewSession *s, const SinewState *state, double *ctrl, double *gradient) {
   const SinewSessionInfo *info = sinew_session_info(s);
-  const SinewStreamDef stream = sinew_default_stream();
+  const unsigned operation = fuzz_byte(&input) % KINDS;
   SinewError err;
-  double cost;
-  bool corrected;
-  switch (fuzz_byte(&input) % 9) {
-    case 0:
-      sinew_session_plan(s, state, 0.01, &err);
-      break;
-    case 1:
-      sinew_session_send(s, state, 0.01, &err);
-      break;
-    case 2:
-      sinew_session_receive(s, 0, &err);
-      break;
-    case 3:
-      sinew_session_stream_start(s, &stream, &err);
-      break;
-    case 4:
-      sinew_session_stream_send(s, state, &err);
-      break;
-    case 5:
-      sinew_session_stream_receive(s, 0, &err);
-      break;
-    case 6:
-      sinew_session_stream_stop(s, &err);
-      break;
-    case 7:
-      sinew_session_feedback(s, state, ctrl, &corrected, &err);
-      check_controls(info, ctrl);
-      break;
-    default:
-      sinew_session_evaluate(s, state, ctrl, 1, &cost, gradient, &err);
-      break;
-  }
+  done[operation] |= call(s, operation, state, ctrl, gradient) == SINEW_OK;
+  if (operation == 7) check_controls(info, ctrl);
   sinew_session_control(s, fuzz_byte(&input) / 64.0, ctrl, &err);
   check_controls(info, ctrl);
 }
@@ -187,13 +217,10 @@ static void use_session(SinewSession *s) {
   free(ctrl);
 }
 
-void fuzz_one(const uint8_t *data, size_t size) {
+// Of tcp more of a handshake is told.
+static void use_client(const char *endpoint) {
   SinewError err;
-  if (!nowhere) nowhere = fopen("/dev/null", "w");
-  fake_zmq = (FakeZmq){receive, sent, NULL};
-  input = (FuzzBytes){data, data + size};
-  waiting = false;
-  SinewClient *client = sinew_client_connect("ipc:///t", 1e-6, 0, &err);
+  SinewClient *client = sinew_client_connect(endpoint, TIMEOUT, 0, &err);
   if (!client) return;
   const unsigned what = fuzz_byte(&input);
   if (what % 4 == 1) watch(client);
@@ -210,16 +237,39 @@ void fuzz_one(const uint8_t *data, size_t size) {
   sinew_client_disconnect(client);
 }
 
-// A reply as bytes of an input.
-static size_t put_reply(uint8_t *out, Sinew__V1__Reply__BodyCase kind, void *body) {
-  Sinew__V1__Reply r = SINEW__V1__REPLY__INIT;
-  r.body_case = kind;
-  r.hello = body;  // all bodies share their place
-  const size_t n = sinew__v1__reply__pack(&r, out + 3);
+void fuzz_one(const uint8_t *data, size_t size) {
+  if (!nowhere) nowhere = fopen("/dev/null", "w");
+  fake_zmq = (FakeZmq){.receive = receive, .event = event, .sent = sent};
+  input = (FuzzBytes){data, data + size};
+  waiting = false;
+  looks = 0;
+  fake_time = true;
+  use_client(size % 2 ? "ipc:///t" : "tcp://127.0.0.1:1");
+  fake_time = false;
+}
+
+const char *fuzz_missing(void) {
+  static const char *const what[KINDS] = {"plan",           "send",        "receive",  "stream_start", "stream_send",
+                                          "stream_receive", "stream_stop", "feedback", "evaluate"};
+  for (int i = 0; i < KINDS; ++i)
+    if (!done[i]) return what[i];
+  return !answered ? "sinewctl's requests" : !watched ? "sinewctl watch" : !told ? "telemetry" : NULL;
+}
+
+// A message as bytes of an input.
+static size_t put(uint8_t *out, const ProtobufCMessage *message) {
+  const size_t n = protobuf_c_message_pack(message, out + 3);
   out[0] = 12;
   out[1] = (uint8_t)(n >> 8);
   out[2] = (uint8_t)n;
   return n + 3;
+}
+
+static size_t put_reply(uint8_t *out, Sinew__V1__Reply__BodyCase kind, void *body) {
+  Sinew__V1__Reply r = SINEW__V1__REPLY__INIT;
+  r.body_case = kind;
+  r.hello = body;  // all bodies share their place
+  return put(out, &r.base);
 }
 
 static size_t put_hello(uint8_t *out) {
@@ -296,21 +346,56 @@ static size_t put_evaluation(uint8_t *out) {
   return put_reply(out, SINEW__V1__REPLY__BODY_EVALUATE, &evaluation);
 }
 
-// A session in which a controller does one of its operations several times (0 to 8), with plans that are good or not;
-// what sinewctl asks for.
+// What sinewctl watch asks for: two looks at a session, whose telemetry is at tcp and so not asked for.
+static size_t put_watch(uint8_t *out) {
+  Sinew__V1__SessionStatistics of = SINEW__V1__SESSION_STATISTICS__INIT, *sessions = &of;
+  Sinew__V1__Statistics statistics = SINEW__V1__STATISTICS__INIT;
+  Sinew__V1__HelloReply hello = SINEW__V1__HELLO_REPLY__INIT;
+  Sinew__V1__Config config = SINEW__V1__CONFIG__INIT;
+  of.session = 7;
+  of.unimproved = of.config_version = config.version = 1;
+  statistics.n_sessions = 1;
+  statistics.sessions = &sessions;
+  hello.protocol = 1;
+  hello.telemetry = (char *)"tcp://127.0.0.1:1";
+  out[0] = 0;  // how it is asked for
+  size_t n = 1 + put_reply(out + 1, SINEW__V1__REPLY__BODY_STATISTICS, &statistics);
+  n += put_reply(out + n, SINEW__V1__REPLY__BODY_HELLO, &hello);
+  n += put_reply(out + n, SINEW__V1__REPLY__BODY_GET_CONFIG, &config);
+  for (int i = 0; i < 3; ++i) n += put_reply(out + n, SINEW__V1__REPLY__BODY_STATISTICS, &statistics);
+  return n;
+}
+
+// An operation and its answer; in the plan of it a number is none where `bad` says so.
+static size_t put_operation(uint8_t *out, int operation, uint64_t number, int bad) {
+  Sinew__V1__StreamReply stream = SINEW__V1__STREAM_REPLY__INIT;
+  stream.session = 7;
+  stream.end = operation == 3 ? SINEW__V1__STREAM_REPLY__END__RUNNING : SINEW__V1__STREAM_REPLY__END__STOPPED;
+  stream.lease = 1;
+  size_t n = 0;
+  out[n++] = (uint8_t)number;  // the state's time
+  out[n++] = (uint8_t)operation;
+  if (operation == 0 || operation == 2 || operation == 5) n += put_plan(out + n, number, bad);
+  if (operation == 3 || operation == 6) n += put_reply(out + n, SINEW__V1__REPLY__BODY_STREAM, &stream);
+  if (operation == 8) n += put_evaluation(out + n);
+  out[n++] = (uint8_t)number;
+  return n;
+}
+
+// A session in which a controller does one of its operations several times, after what that needs, with plans that are
+// good or not; what sinewctl asks for.
 size_t fuzz_seed(int i, uint8_t *bytes) {
-  enum { OPERATION = 9, CALLS = 5 * OPERATION, OTHERS = 16, ROUNDS = 3, LENGTH = 300 };
+  enum { CALLS = 5 * KINDS, OTHERS = 16, ROUNDS = 3, LENGTH = 300 };
+  static const int before[KINDS][2] = {{0, 0}, {1, 1}, {1, 1}, {3, 3}, {3, 4}, {3, 4}, {3, 3}, {0, 0}, {8, 8}};
   size_t n = put_hello(bytes);
   if (i >= CALLS + OTHERS) return 0;
-  bytes[n++] = (uint8_t)(i < CALLS ? 0 : 1 + i % 3);
+  bytes[n++] = (uint8_t)(i < CALLS ? 0 : 1 + (i - CALLS) % 3);
+  if (i == CALLS) n += put_watch(bytes + n);
+  if (i == CALLS + 1) n += put(bytes + n, &(const Sinew__V1__Telemetry)SINEW__V1__TELEMETRY__INIT.base);
   if (i < CALLS) {
     n += put_session(bytes + n);
-    for (int k = 1; k <= ROUNDS; ++k) {
-      bytes[n++] = (uint8_t)k;  // the state's time
-      bytes[n++] = (uint8_t)(i % OPERATION);
-      n += i % OPERATION == 8 ? put_evaluation(bytes + n) : put_plan(bytes + n, (uint64_t)k, i / OPERATION);
-      bytes[n++] = (uint8_t)k;
-    }
+    for (int k = 0; k < 2; ++k) n += put_operation(bytes + n, before[i % KINDS][k], 1, 0);
+    for (int k = 0; k < ROUNDS; ++k) n += put_operation(bytes + n, i % KINDS, (uint64_t)k + 2, i / KINDS);
     return n;
   }
   for (size_t k = 0; k < LENGTH; ++k) bytes[n++] = (uint8_t)((k * (size_t)(i + 3) * 7 + k * k) >> i % 4);

@@ -7,7 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
-enum { SESSION = 123456789, MESSAGE_BYTES = 1 << 20 };
+enum { SESSION = 123456789, MESSAGE_BYTES = 1 << 20, KINDS = 256 };
+
+static bool reached[KINDS];  // kinds of requests of which one was carried out, or handed on to who does
 
 static SnDaemon *make_daemon(void) {
   SnDaemon *d = calloc(1, sizeof *d);
@@ -36,19 +38,25 @@ static void make_session(SnSession *session, SnTask *task) {
   atomic_store(&session->lease, 30);
 }
 
+static void hand_on(SnJob *job) {
+  if (job) reached[job->route.kind] = true;
+  sn_job_free(job);
+}
+
 // What the threads would have done.
 static void drain(SnDaemon *d, SnSession *session) {
-  for (SnJob *job; (job = sn_queue_pop(&d->scheduler.commands, 0));) sn_job_free(job);
+  for (SnJob *job; (job = sn_queue_pop(&d->scheduler.commands, 0));) hand_on(job);
   for (SnJob *job; (job = sn_queue_pop(&d->loader.jobs, 0));) {
     if (job->request->body_case == SINEW__V1__REQUEST__BODY_OPEN) sn_sessions_unreserve(&d->sessions, &job->route);
     if (job->session) atomic_fetch_sub(&job->session->holds, 1);
-    sn_job_free(job);
+    hand_on(job);
   }
-  sn_job_free(sn_mailbox_pop(&session->states));
+  hand_on(sn_mailbox_pop(&session->states));
   for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
     Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
     if (!reply || reply->id != p->route.id) abort();
+    if (!p->error) reached[p->route.kind] = true;
     sinew__v1__reply__free_unpacked(reply, NULL);
     free(p);
   }
@@ -71,17 +79,26 @@ void fuzz_one(const uint8_t *data, size_t size) {
   drain(d, &session);
 }
 
+const char *fuzz_missing(void) {
+  const ProtobufCMessageDescriptor *d = &sinew__v1__request__descriptor;
+  for (unsigned i = 1; i < d->n_fields; ++i)  // the first field is the id; there is no flight recorder
+    if (!reached[d->fields[i].id] && d->fields[i].id != SINEW__V1__REQUEST__BODY_FLIGHT) return d->fields[i].name;
+  return NULL;
+}
+
 static const char *text_of(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte) {
   static const char *const text[] = {"arm_reach", "adam", "cubic", "64x1"};
-  (void)message;
-  (void)field;
+  if (!strcmp(message->short_name, "OpenRequest") && !strcmp(field, "name")) return "";  // no session is kept
   return text[byte % (sizeof text / sizeof *text)];
 }
 
 // Sizes of the session that is open.
 static unsigned length_of(const char *field, unsigned byte) {
   static const unsigned other[] = {12, 1, 0};
-  const unsigned usual = !strcmp(field, "act") ? 6 : !strcmp(field, "mocap") ? 7 : !strcmp(field, "ctrl") ? 6 : 2;
+  const unsigned usual = !strcmp(field, "act") || !strcmp(field, "ctrl") ? 6
+                         : !strcmp(field, "mocap")                       ? 7
+                         : !strcmp(field, "history")                     ? 0
+                                                                         : 2;
   return byte < 128 ? usual : other[byte % 3];
 }
 

@@ -2,6 +2,7 @@
 // sockets alone. Every input is a row of requests that the schema allows (message_maker.h), most of them at sessions
 // that are open. What must hold: each request gets exactly one reply (of continuous mode: at least one begins it, any
 // number follow), every reply and record can be read, and once all sessions are closed none is left.
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,12 +30,15 @@ static uint64_t opened[REQUESTS + 2];   // ids of sessions; the first is none's
 static size_t nopened;
 static Sinew__V1__Snapshot *snapshot;  // the latest that came, or NULL
 static SnRoute route = {.size = 5};
+static bool reached[256];  // kinds of replies that came, by their number in the schema
+static bool recorded;      // a record came
 
 static void start(void) {
   SnError err = {0};
-  static char folder[] = "/tmp/fuzz-sequence.XXXXXX";
+  char folder[32] = "/dev/shm/fuzz-sequence.XXXXXX";  // in memory: settings are brought to the disk before an answer
   d = calloc(1, sizeof *d);
-  if (!d || !mkdtemp(folder)) fuzz_fail("no memory, or no folder");
+  if (!d || (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/fuzz-sequence.XXXXXX"))))
+    fuzz_fail("no memory, or no folder");
   d->log.fd = -1;
   d->started = sn_clock_now();
   SnConfig *c = &d->config;
@@ -42,6 +46,7 @@ static void start(void) {
   strcpy(c->backend, "cpu");
   strcpy(c->importer, SN_TEST_BINARY_DIR "/sinew-import");
   strcpy(c->cache, folder);
+  snprintf(c->state, sizeof c->state, "%s/state", folder);
   strcpy(c->models.item[0], SN_TEST_SOURCE_DIR "/fuzz/live");
   strcpy(c->tasks.item[0], SN_TEST_SOURCE_DIR "/fuzz/live");
   c->models.n = c->tasks.n = c->threads = c->loaders = 1;
@@ -91,6 +96,7 @@ static void take_reply(const SnReply *p) {
   Asked *a = &asked[reply->id > base ? reply->id - base : 0];  // of earlier inputs only ends of streams may come
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
+  reached[reply->body_case] = true;
   if (reply->body_case == SINEW__V1__REPLY__BODY_OPEN && nopened < REQUESTS + 2)
     opened[nopened++] = reply->open->session;
   if (reply->body_case == SINEW__V1__REPLY__BODY_SNAPSHOT) {
@@ -114,10 +120,14 @@ static void take_replies(void) {
     next = p->next;
     Sinew__V1__Record *record = sinew__v1__record__unpack(NULL, p->size, p->bytes);
     if (!record) fuzz_fail("a record that is none");
+    recorded = true;
     sinew__v1__record__free_unpacked(record, NULL);
     free(p);
   }
 }
+
+// Waits until there are replies or records, or a moment has passed.
+static void wait_for_replies(void) { poll(&(struct pollfd){.fd = d->outbox.wake, .events = POLLIN}, 1, 100); }
 
 // Waits for the reply to a request, or to all of them (id 0).
 static void await(unsigned id) {
@@ -130,7 +140,7 @@ static void await(unsigned id) {
       continue;
     }
     if (sn_clock_now() > until) fuzz_fail("request %u of kind %u has no reply", first, asked[first].kind);
-    nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    wait_for_replies();
   }
 }
 
@@ -141,6 +151,7 @@ static const char *text_of(const ProtobufCMessageDescriptor *message, const char
   static char choice[64];
   if (byte % 16 == 15) return other[byte / 16 % (sizeof other / sizeof *other)];
   if (!strcmp(field, "task")) return "small";
+  if (!strcmp(message->short_name, "OpenRequest")) return byte % 8 == 7 ? "kept" : "";  // its name: mostly none
   if (!strcmp(field, "model")) return "small.xml";
   if (!strcmp(message->short_name, "TermSettings")) return term[byte % 3];
   const int i = sn_settings_find(field);
@@ -160,6 +171,7 @@ static unsigned length_of(const char *field, unsigned byte) {
   if (!strcmp(field, "act")) return NA;
   if (!strcmp(field, "mocap")) return byte % 2 ? POSE : 0;
   if (!strcmp(field, "target")) return byte % 4;
+  if (!strcmp(field, "history")) return 0;
   if (!strcmp(field, "time")) return byte % HORIZON;
   return NU * (byte % 4 ? HORIZON : byte % HORIZON);
 }
@@ -223,7 +235,7 @@ static void close_all(void) {
       nopened = 1;
       send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
     } else {
-      nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+      wait_for_replies();
     }
     if (sn_clock_now() > until) fuzz_fail("a session stays");
   }
@@ -269,6 +281,16 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (wait || kind == SINEW__V1__REQUEST__BODY_OPEN) await(latest);
   }
   close_all();
+}
+
+const char *fuzz_missing(void) {
+  const ProtobufCMessageDescriptor *r = &sinew__v1__reply__descriptor;
+  // The first field is the id. There is no flight recorder, and a model is in use until its sessions have been freed.
+  for (unsigned i = 1; i < r->n_fields; ++i)
+    if (!reached[r->fields[i].id] && r->fields[i].id != SINEW__V1__REPLY__BODY_FLIGHT &&
+        r->fields[i].id != SINEW__V1__REPLY__BODY_UNLOAD_MODEL)
+      return r->fields[i].name;
+  return recorded ? NULL : "a record";
 }
 
 // Rows in which each kind of request is the second, and rows by chance.

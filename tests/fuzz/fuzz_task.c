@@ -28,6 +28,8 @@ static SnModel *load_model(void) {
   return m;
 }
 
+static bool priced;
+
 void fuzz_one(const uint8_t *data, size_t size) {
   static SnModel *model;
   SnError err = {0};
@@ -42,10 +44,13 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (sn_cost_find(cost, sn_cost_name(cost, i)) != i) fuzz_fail("term %d is not found by its name", i);
     if (sn_cost_target_size(cost, i) <= 64) sn_cost_target(cost, i, 0.5, target);
   }
+  priced |= cost != NULL;
   sn_cost_free(cost);
   sn_model_free(own);
   sn_task_free(task);
 }
+
+const char *fuzz_missing(void) { return priced ? NULL : "a cost"; }
 
 static const char *const own[] = {
     "model: small.xml\nterms:\n  a: {residual: {position: {site: tip}}, target: {position: {body: target}}, norm: "

@@ -14,6 +14,7 @@ static const uint8_t *at, *end;
 static int frames, good;  // of the answer; its status is 200
 static bool is_key;       // the latest request shows a key of the list by CURVE
 static char text[256];    // a property of a message
+static bool let_in, turned_away, believed;
 
 static bool receive(const void **bytes, size_t *size, bool *more) {
   if (at == end) return false;
@@ -37,6 +38,7 @@ static void sent(const void *bytes, size_t size, bool more) {
   if (more) return;
   if (frames != 6) fuzz_fail("an answer of %d frames", frames);
   if (good && !is_key) fuzz_fail("somebody without a key is let in");
+  *(good ? &let_in : &turned_away) = true;
   frames = 0;
   is_key = false;
 }
@@ -49,7 +51,7 @@ void fuzz_one(const uint8_t *data, size_t size) {
   static SnAccess access;
   SnError err = {0};
   bool lowered;
-  fake_zmq = (FakeZmq){receive, sent, property};
+  fake_zmq = (FakeZmq){.receive = receive, .sent = sent, .property = property};
   if (!access.count && (sn_access_init(&access, "", &err) != SN_OK ||
                         sn_access_reload(&access, fuzz_file(list, sizeof list - 1), &lowered, &err) != SN_OK))
     fuzz_fail("%s", err.text);
@@ -68,7 +70,15 @@ void fuzz_one(const uint8_t *data, size_t size) {
   memcpy(text, data, n);
   text[n] = '\0';
   const SnPeer *peer = sn_zap_peer(&zap, &frame);
+  believed |= peer != NULL;
   if (peer && strncmp(text, zap.token, strlen(zap.token)) != 0) fuzz_fail("the name '%s' is believed", text);
+}
+
+const char *fuzz_missing(void) {
+  return !let_in        ? "a key that is let in"
+         : !turned_away ? "one that is not"
+         : !believed    ? "a name that is believed"
+                        : NULL;
 }
 
 static size_t put(uint8_t *out, const void *bytes, size_t n, int more) {

@@ -73,6 +73,14 @@ static long run_seeds(long rounds) {
   return n;
 }
 
+// Runs the seeds as they are: together they reach what the target is about.
+static void check_seeds(void) {
+  size_t size;
+  for (int i = 0; (size = fuzz_seed(i, seed)) > 0; ++i) run(seed, size);
+  const char *missing = fuzz_missing();
+  if (missing) fuzz_fail("no seed reaches: %s", missing);
+}
+
 static int write_seeds(const char *folder) {
   size_t size;
   int i = 0;
@@ -132,6 +140,7 @@ int main(int argc, char **argv) {
   if (!only) {
     printf("seed %llu, %ld rounds\n", (unsigned long long)state, rounds);
     fflush(stdout);
+    check_seeds();
     const double until = sn_clock_now() + seconds;
     do n += run_seeds(rounds);
     while (sn_clock_now() < until);
