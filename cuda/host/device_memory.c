@@ -101,8 +101,8 @@ void *sn_staging_put(SnStaging *s, size_t bytes, void *device) {
   return at;
 }
 
-const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n) {
-  const sn_real *there = NULL;
+sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n) {
+  sn_real *there = NULL;
   if (!x) return NULL;
   sn_real *at = sn_staging_put(s, n * sizeof(sn_real), (void *)&there);
   for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)x[i];
@@ -117,17 +117,29 @@ const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size
   return there;
 }
 
+void sn_staging_take(const SnStaging *s, double *to, const sn_real *there, size_t n) {
+  const sn_real *from = (const void *)(s->host + ((const char *)there - s->device.p));
+  for (size_t i = 0; to && i < n; ++i) to[i] = (double)from[i];
+}
+
 void sn_staging_results(SnStaging *s) { s->results = s->used; }
 
-void sn_staging_send(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream) {
-  const size_t bytes = s->results ? s->results : s->used;
-  if (bytes) host->device->copy_in(host->device, stream, s->device.p, s->host, bytes);
+void sn_staging_send(SnDeviceModel *d, SnStaging *s, bool all) {
+  SnDevice *device = d->host->device;
+  const size_t bytes = s->results && !all ? s->results : s->used;
+  if (bytes) device->copy_in(device, d->stream, s->device.p, s->host, bytes);
 }
 
-void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream) {
+void sn_staging_fetch(SnDeviceModel *d, SnStaging *s) {
+  SnDevice *device = d->host->device;
   const size_t bytes = s->used - s->results;
-  if (bytes) host->device->copy_out(host->device, stream, s->host + s->results, s->device.p + s->results, bytes);
+  if (bytes) device->copy_out(device, d->stream, s->host + s->results, s->device.p + s->results, bytes);
 }
+
+static double some[1];
+static const unsigned char some_pairs[1];
+static const SnCfdSettings full_cfd = {.pair = some_pairs};
+const SnState sn_full_state = {0, some, some, some, some, some, some, &full_cfd, some, NULL, NULL};
 
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd) {
   SnCfd to = sn_cfd(cfd);
@@ -170,11 +182,11 @@ void sn_staging_trajectory(SnStaging *s, const SnDeviceModel *d, const SnTraject
 #undef PUT
 }
 
-// Rows of n numbers that have come back to the twin of `there`: `rows` of them, NaN up to row `all`.
+// Rows of n numbers that have come back: `rows` of them, NaN up to row `all`.
 static void give_rows(const SnStaging *s, double *to, const sn_real *there, int n, int rows, int all) {
-  const sn_real *from = (const void *)(s->host + ((const char *)there - s->device.p));
   const size_t end = (size_t)rows * (size_t)n;
-  for (size_t i = 0; i < (size_t)all * (size_t)n; ++i) to[i] = i < end ? (double)from[i] : (double)NAN;
+  sn_staging_take(s, to, there, end);
+  for (size_t i = end; i < (size_t)all * (size_t)n; ++i) to[i] = (double)NAN;
 }
 
 void sn_staging_give(const SnStaging *s, const SnDeviceModel *d, const SnRollout *rollout, int rows,

@@ -99,7 +99,7 @@ static SnCode check_lists(const SnDeviceHost *host, const SnParts *model, const 
 // ---- upload ----
 
 static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
-  SnCode code = SN_OK;
+  SnCode code = sn_world_place(&d->m, 0, &d->state, err);
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
     code = sn_shapes_choose(d->host->device, &d->m, (SnKernel)k, &d->host->rule, &d->shape[k], err);
   return code;
@@ -131,11 +131,9 @@ static void model_free(SnDeviceModel *d) {
   SnDeviceHost *host = d->host;
   if (d->stream) {
     host->device->wait(host->device, d->stream);
-    sn_gradients_forget(d);
     host->device->free_stream(host->device, d->stream);
   }
-  sn_device_buffer_free(host, &d->slots);
-  sn_device_buffer_free(host, &d->scratch);
+  sn_model_memory_free(d);
   sn_device_buffer_free(host, &d->memory);
   sn_staging_free(host, &d->marks);
   free(d->image);
@@ -238,76 +236,7 @@ SnCode sn_session_reserve(SnBackendModel *x, SnCapacity kind, int n, SnError *er
   return code;
 }
 
-// ---- memory of blocks ----
-
-// Bytes of a block's slot.
-static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.global) + sn_aligned(s->adjoint.global); }
-
-SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
-  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnLaunchShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
-}
-
-int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots) {
-  // Lanes share the controls: further ones have no noise to make.
-  return sn_kernel_scratch(&d->cost, knots, sn_mini(d->shape[kernel].shape[0].threads, d->m.nu));
-}
-
-// What memory of blocks must be.
-typedef struct BlockSizes {
-  size_t slots, scratch;
-  int blocks, size;
-} BlockSizes;
-
-static BlockSizes block_sizes(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  BlockSizes b = {.slots = d->slots.bytes};
-  const SnKernelShape *last = sn_shapes_pick(&d->shape[kernel], items);
-  // A launch over fewer items picks a shape before that one, of fewer blocks, but each may have a larger slot: what
-  // lies in shared memory is chosen anew for every size of it.
-  for (const SnKernelShape *s = d->shape[kernel].shape; s <= last; ++s) {
-    const size_t slots = (size_t)sn_mini(items, s->resident) * slot_bytes(s);
-    if (slots > b.slots) b.slots = sn_aligned(slots + 1);
-  }
-  b.blocks = sn_maxi(sn_mini(items, last->resident), d->scratch_blocks[kernel]);
-  b.size = sn_maxi(scratch_size, d->scratch_size[kernel]);
-  const size_t scratch = (size_t)b.blocks * (size_t)b.size * sizeof(sn_real);
-  b.scratch = scratch > d->scratch.bytes ? sn_aligned(scratch + 1) : d->scratch.bytes;
-  return b;
-}
-
-size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
-  return b.slots - d->slots.bytes + b.scratch - d->scratch.bytes;
-}
-
-bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size) {
-  SnDeviceHost *host = d->host;
-  const BlockSizes b = block_sizes(d, kernel, items, scratch_size);
-  SnDeviceBuffer slots = {0}, scratch = {0};
-  if (b.slots > d->slots.bytes && !(slots = sn_device_buffer_alloc(host, b.slots)).p) return false;
-  if (b.scratch > d->scratch.bytes && !(scratch = sn_device_buffer_alloc(host, b.scratch)).p) {
-    sn_device_buffer_free(host, &slots);
-    return false;
-  }
-  if (slots.p || scratch.p) host->device->wait(host->device, d->stream);
-  if (slots.p) sn_device_buffer_free(host, &d->slots);
-  if (slots.p) d->slots = slots;
-  if (scratch.p) sn_device_buffer_free(host, &d->scratch);
-  if (scratch.p) d->scratch = scratch;
-  d->scratch_blocks[kernel] = b.blocks;
-  d->scratch_size[kernel] = b.size;
-  return true;
-}
-
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items) {
-  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnWork){.model = d->m,
-                  .cost = d->cost,
-                  .block = {s->world, s->adjoint, (unsigned char *)d->slots.p, slot_bytes(s)},
-                  .scratch = (sn_real *)(void *)d->scratch.p,
-                  .scratch_size = d->scratch_size[kernel],
-                  .marks = (unsigned long long *)(void *)d->marks.device.p};
-}
+// ---- profiles ----
 
 // Blocks that any launch of the model has at most.
 static size_t most_blocks(const SnDeviceModel *d) {
@@ -324,14 +253,14 @@ int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity) {
   if (!p->host && !sn_staging_create(host, p, bytes)) return 0;
   sn_staging_begin(p);
   unsigned long long *ticks = sn_staging_put(p, bytes, NULL);
-  sn_staging_fetch(host, p, d->stream);
+  sn_staging_fetch(d, p);
   host->device->wait(host->device, d->stream);
   for (int k = 0; k < SN_NMARK && k < capacity; ++k) {
     stage[k] = (SnBackendStage){.name = sn_mark_name((SnMark)k)};
     for (size_t b = 0; b < blocks; ++b) stage[k].time += (double)ticks[b * SN_NMARK + (size_t)k];
   }
   memset(ticks, 0, bytes);
-  sn_staging_send(host, p, d->stream);
+  sn_staging_send(d, p, false);
   host->device->wait(host->device, d->stream);
   return host->device->lost ? 0 : SN_NMARK;
 }

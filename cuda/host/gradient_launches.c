@@ -30,11 +30,11 @@ static int chunk_length(int states, size_t most) {
 static int chunks(int states, int length) { return (states + length - 1) / length; }
 
 void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p) {
-  const SnModelGradients *s = d->gradients;
+  const SnDeviceBuffer *pool = &d->part[SN_MEMORY_POOL];
   const size_t n = (size_t)p->ngradient, states = (size_t)p->states;
-  p->sweep_chunk = chunk_length(p->states, s->pool.bytes / (n * s->world.global));
-  p->product_items = chunk_length(p->ngradient, s->pool.bytes / sn_product_cut(d, states, NULL, &p->memory));
-  sn_product_cut(d, (size_t)p->product_items * states, s->pool.p, &p->memory);
+  p->sweep_chunk = chunk_length(p->states, pool->bytes / (n * d->state.global));
+  p->product_items = chunk_length(p->ngradient, pool->bytes / sn_product_cut(d, states, NULL, &p->memory));
+  sn_product_cut(d, (size_t)p->product_items * states, pool->p, &p->memory);
 }
 
 SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnGradientLaunches *p, int r,
@@ -69,9 +69,9 @@ static void launch(SnDeviceModel *d, const SnGradientLaunches *p, SnKernel kerne
   work.nmultistart = p->nmultistart;
   work.from = from;
   work.to = to;
-  work.state.world = d->gradients->world;
-  work.state.global = (unsigned char *)d->gradients->pool.p;
-  work.state.stride = d->gradients->world.global;
+  work.state.world = d->state;
+  work.state.global = (unsigned char *)d->part[SN_MEMORY_POOL].p;
+  work.state.stride = d->state.global;
   device->launch(device, d->stream, kernel, &shape, &work);
 }
 

@@ -11,19 +11,12 @@
 
 #include "cuda/host/gradient_memory_private.h"
 
-// Where an item's results come back, on the host.
-typedef struct ItemOut {
-  const SnGradientItem *gradient;  // NULL: the item is not part of the launch
-  const sn_real *sum, *ctrl_bar, *state_bar, *target_bar;
-} ItemOut;
-
 typedef struct SnGradients {
-  SnDeviceBuffer buffer;
+  SnOwnMemory memory;
   int count;
-  SnGradientMemory *memory;  // (count)
-  ItemOut *out;              // (count)
-  SnGradientItem *gradient;  // (count) while they are made
-  SnStaging staging;
+  SnGradientMemory *item;      // (count)
+  const SnGradientItem **out;  // (count) where they come back, on the host; NULL: not part of the launch
+  SnGradientItem *gradient;    // (count) while they are made
   // the batch
   bool active;
   SnGradientLaunches launches;
@@ -35,9 +28,8 @@ typedef struct SnGradients {
 
 static void gradients_free(SnDeviceHost *host, SnGradients *g) {
   if (!g) return;
-  sn_device_buffer_free(host, &g->buffer);
-  sn_staging_free(host, &g->staging);
-  free(g->memory);
+  sn_own_memory_free(host, &g->memory);
+  free(g->item);
   free(g->out);
   free(g->gradient);
   free(g);
@@ -48,9 +40,10 @@ void sn_gradients_free(SnBackendModel *x) {
   x->gradients = NULL;
 }
 
-static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnGradientMemory *memory, int count) {
+static size_t cut_items(const SnBackendModel *x, SnGradients *g) {
   size_t used = 0;
-  for (int i = 0; i < count; ++i) sn_gradient_memory_cut(d, max_step, p, &used, &memory[i]);
+  for (int i = 0; i < g->count; ++i)
+    sn_gradient_memory_cut(x->model, x->max_step, g->memory.kept.p, &used, &g->item[i]);
   return used;
 }
 
@@ -73,12 +66,10 @@ static SnRolloutBar put_bar(const SnDeviceModel *d, SnStaging *staging, const Sn
 static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, const SnGradientBatch *batch, int i,
                                  const SnGradientMemory *memory) {
   const SnGradient *item = &batch->item[i];
-  const size_t nstep = (size_t)item->nstep;
-  SnGradientItem x = sn_gradient_item_make(batch->settings.method, item->nstep);
+  SnGradientItem x = sn_gradient_item_put(d, staging, &item->state, item->target, item->nstep);
   sn_gradient_item_use(&x, memory);
-  sn_staging_state(staging, d, &item->state, &x.rollout);
-  x.rollout.ctrl = sn_staging_reals(staging, item->ctrl, nstep * (size_t)d->m.nu);
-  x.rollout.target = sn_staging_reals(staging, item->target, (nstep + 1) * (size_t)d->cost.ntarget);
+  x.method = batch->settings.method;
+  x.rollout.ctrl = sn_staging_reals(staging, item->ctrl, (size_t)item->nstep * (size_t)d->m.nu);
   x.rollout.max_velocity = (sn_real)item->max_velocity;
   x.continues = item->continues;
   if (!batch->forward && item->bar) x.vjp.bar = put_bar(d, staging, item);
@@ -88,16 +79,14 @@ static SnGradientItem put_inputs(const SnDeviceModel *d, SnStaging *staging, con
 // Whether the caller wants the states. Of a rollout that is made again he has them.
 static bool gives_states(const SnGradient *item) { return item->out && item->status == SN_GRADIENT_PENDING; }
 
-// Space for an item's results. States that the caller wants are kept there and not in the session's buffer.
-static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGradient *item, SnGradientItem *x,
-                        ItemOut *out) {
+// Space for an item's results. States that the caller wants are kept there and not in the session's own memory.
+static void put_outputs(const SnDeviceModel *d, SnStaging *staging, const SnGradient *item, SnGradientItem *x) {
   const size_t nstep = (size_t)item->nstep, real = sizeof(sn_real);
-  out->sum = sn_staging_put(staging, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
-  out->state_bar = sn_staging_put(staging, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->vjp.state_bar);
-  out->ctrl_bar = sn_staging_put(staging, nstep * (size_t)d->m.nu * real, (void *)&x->vjp.ctrl_bar);
-  out->target_bar = NULL;
+  sn_staging_put(staging, (size_t)d->cost.nterm * real, (void *)&x->rollout.sum);
+  sn_staging_put(staging, (size_t)sn_tangent_size(&d->m) * real, (void *)&x->vjp.state_bar);
+  sn_staging_put(staging, nstep * (size_t)d->m.nu * real, (void *)&x->vjp.ctrl_bar);
   if (item->target_bar)
-    out->target_bar = sn_staging_put(staging, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
+    sn_staging_put(staging, (nstep + 1) * (size_t)d->cost.ntarget * real, (void *)&x->vjp.target_bar);
   if (gives_states(item)) sn_staging_trajectory(staging, d, item->out, &x->rollout);
 }
 
@@ -121,32 +110,30 @@ static SnGradientLaunches launches_of(const SnGradientBatch *batch) {
 }
 
 // Puts the batch into the staging buffer: inputs of all items, then space for the results of all.
-static void pack(const SnBackendModel *session, SnStaging *staging, const SnGradientBatch *batch, SnGradients *g,
-                 SnGradientLaunches *p) {
+static void pack(const SnBackendModel *session, SnGradients *g, const SnGradientBatch *batch, SnGradientLaunches *p) {
   const SnDeviceModel *d = session->model;
-  const SnWeights weights = sn_session_weights(session);
+  SnStaging *staging = &g->memory.staging;
   SnGradientItem *gradient = g->gradient;
-  const size_t nterm = (size_t)d->cost.nterm;
+  SnRollout weights = {0};
   sn_staging_begin(staging);
-  const sn_real *running = sn_staging_reals(staging, weights.running, nterm);
-  const sn_real *terminal = sn_staging_reals(staging, weights.terminal, nterm);
+  sn_staging_weights(staging, session, &weights);
   const SnCfd cfd = sn_staging_cfd(staging, d, &batch->settings.cfd);
   for (int i = 0, r = 0; i < batch->count; ++i) {
     if (!takes_part(batch, i)) continue;
-    SnGradientItem x = put_inputs(d, staging, batch, i, &g->memory[i]);
-    x.rollout.running = running;
-    x.rollout.terminal = terminal;
+    SnGradientItem x = put_inputs(d, staging, batch, i, &g->item[i]);
+    x.rollout.running = weights.running;
+    x.rollout.terminal = weights.terminal;
     if (!batch->forward) x.vjp.cfd = cfd;  // else what is kept of an earlier way back stays
-    x.state = sn_gradient_launches_states(d, p, r, &g->memory[i], batch->settings.method, staging);
+    x.state = sn_gradient_launches_states(d, p, r, &g->item[i], batch->settings.method, staging);
     gradient[r++] = x;
   }
   sn_staging_results(staging);
   SnGradientItem *host = sn_staging_put(staging, (size_t)p->ngradient * sizeof *host, (void *)&p->gradient);
   for (int i = 0, r = 0; i < batch->count; ++i) {
-    g->out[i] = (ItemOut){0};
+    g->out[i] = NULL;
     if (!takes_part(batch, i)) continue;
-    put_outputs(d, staging, &batch->item[i], &gradient[r], &g->out[i]);
-    g->out[i].gradient = host ? host + r : NULL;
+    put_outputs(d, staging, &batch->item[i], &gradient[r]);
+    g->out[i] = host ? host + r : NULL;
     ++r;
   }
   for (int r = 0; host && r < p->ngradient; ++r) host[r] = gradient[r];
@@ -155,15 +142,13 @@ static void pack(const SnBackendModel *session, SnStaging *staging, const SnGrad
 // Bytes of the largest staging buffer: one with everything that may be left out. Nothing is read. 0: out of memory.
 static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
   static double some[1];
-  static const unsigned char pair[1];
-  const SnCfdSettings cfd = {.pair = pair};
-  const SnTrajectoryBar bar = {0, some, some, some, some, some, NULL};
-  const SnTrajectory out = {some, some, some, some, some, some, some, some, NULL};
-  SnStaging staging = {0};
-  SnGradient *item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
+  static const SnTrajectoryBar bar = {0, some, some, some, some, some, NULL};
+  static const SnTrajectory out = {some, some, some, some, some, some, some, some, NULL};
+  SnGradientBatch batch = {.settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = *sn_full_state.cfd}, .count = g->count};
+  SnGradient *item = batch.item = g->count > 0 ? calloc((size_t)g->count, sizeof *item) : NULL;
   if (!item) return 0;
   for (int i = 0; i < g->count; ++i)
-    item[i] = (SnGradient){.state = {0, some, some, some, some, some, some, &cfd, some, NULL, NULL},
+    item[i] = (SnGradient){.state = sn_full_state,
                            .ctrl = some,
                            .target = some,
                            .nstep = x->max_step,
@@ -171,35 +156,29 @@ static size_t staging_bytes(const SnBackendModel *x, SnGradients *g) {
                            .bar = &bar,
                            .out = &out,
                            .target_bar = some};
-  const SnGradientBatch batch = {
-      .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd}, .item = item, .count = g->count};
   SnGradientLaunches p = launches_of(&batch);
   p.product_items = g->count;
-  pack(x, &staging, &batch, g, &p);
+  pack(x, g, &batch, &p);
   free(item);
-  return staging.used;
+  return g->memory.staging.used;
 }
 
 static SnCode gradients_create(SnBackendModel *x, SnGradients *g, SnError *err) {
-  SnDeviceHost *host = x->host;
-  const size_t n = (size_t)g->count,
-               old = x->gradients ? x->gradients->buffer.bytes + x->gradients->staging.capacity : 0;
-  char what[64];
-  snprintf(what, sizeof what, "%d gradient%s", g->count, n == 1 ? "" : "s");
-  g->memory = calloc(n, sizeof *g->memory);
+  const size_t n = (size_t)g->count;
+  SnMemoryRequest r = {.old = x->gradients ? &x->gradients->memory : NULL};
+  snprintf(r.what, sizeof r.what, "%d gradient%s", g->count, n == 1 ? "" : "s");
+  g->item = calloc(n, sizeof *g->item);
   g->out = calloc(n, sizeof *g->out);
   g->gradient = calloc(n, sizeof *g->gradient);
-  const bool ok = g->memory && g->out && g->gradient;
-  const size_t buffer = ok ? cut_buffer(x->model, x->max_step, NULL, g->memory, g->count) : 0;
-  const size_t staging = ok ? staging_bytes(x, g) : 0;
-  if (!staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
-  const SnCode code = sn_model_gradients_reserve(x, g->count, 0, buffer + staging, old, what, err);
-  if (code != SN_OK) return code;
-  g->buffer = sn_device_buffer_alloc(host, buffer);
-  if (!g->buffer.p || !sn_staging_create(host, &g->staging, staging))
-    return sn_host_refuse(x, buffer + staging, what, err);
-  cut_buffer(x->model, x->max_step, g->buffer.p, g->memory, g->count);
-  return SN_OK;
+  if (g->item && g->out && g->gradient) {
+    r.kept = cut_items(x, g);
+    r.staging = staging_bytes(x, g);
+  }
+  if (!r.staging) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", x->host->device->name, r.what);
+  sn_gradient_need(x->model, g->count, x->max_step, &r);
+  const SnCode code = sn_model_reserve(x, &r, &g->memory, err);
+  if (code == SN_OK) cut_items(x, g);
+  return code;
 }
 
 SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err) {
@@ -207,11 +186,8 @@ SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err) {
   if (!g) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
   g->count = n;
   const SnCode code = gradients_create(x, g, err);
-  if (code == SN_OK) sn_gradients_free(x);
-  if (code == SN_OK)
-    x->gradients = g;
-  else
-    gradients_free(x->host, g);
+  gradients_free(x->host, code == SN_OK ? x->gradients : g);
+  if (code == SN_OK) x->gradients = g;
   return code;
 }
 
@@ -219,50 +195,43 @@ SnCode sn_gradients_reserve(SnBackendModel *x, int n, SnError *err) {
 
 static void begin(SnBackendModel *x, const SnGradientBatch *batch) {
   SnDeviceModel *d = x->model;
-  SnDeviceHost *host = x->host;
   SnGradients *g = x->gradients;
   g->launches = launches_of(batch);
   g->next = 0;
-  g->generation = d->gradients->generation;
+  g->generation = d->generation;
   g->active = true;
   if (g->launches.ngradient == 0) return;
   sn_gradient_launches_plan(d, &g->launches);
-  pack(x, &g->staging, batch, g, &g->launches);
-  // Items lie among the results, and go in, too.
-  host->device->copy_in(host->device, d->stream, g->staging.device.p, g->staging.host, g->staging.used);
+  pack(x, g, batch, &g->launches);
+  sn_staging_send(d, &g->memory.staging, true);
 }
 
-static void give(double *to, const sn_real *from, size_t n, bool there) {
-  for (size_t i = 0; to && i < n; ++i) to[i] = there ? (double)from[i] : 0;
-}
-
-// The derivatives of an item that has come back; zeros where there are none.
-static void give_bars(const SnDeviceModel *d, const ItemOut *out, SnGradient *item) {
+// The derivatives of an item that has come back. Where there are none a kernel has left zeros.
+static void give_bars(const SnStaging *staging, const SnDeviceModel *d, const SnGradientItem *x, SnGradient *item) {
   const size_t nv = (size_t)d->m.nv, nstep = (size_t)item->nstep;
-  const bool done = item->status == SN_GRADIENT_DONE;
-  give(item->ctrl_bar, out->ctrl_bar, nstep * (size_t)d->m.nu, done);
-  give(item->qpos_bar, out->state_bar, nv, done);
-  give(item->qvel_bar, out->state_bar + nv, nv, done);
-  give(item->act_bar, out->state_bar + 2 * nv, (size_t)d->m.na, done);
-  give(item->target_bar, out->target_bar, (nstep + 1) * (size_t)d->cost.ntarget, done);
-  item->norm = done ? (double)out->gradient->norm : 0;
+  const sn_real *state_bar = x->vjp.state_bar;
+  sn_staging_take(staging, item->ctrl_bar, x->vjp.ctrl_bar, nstep * (size_t)d->m.nu);
+  sn_staging_take(staging, item->qpos_bar, state_bar, nv);
+  sn_staging_take(staging, item->qvel_bar, state_bar + nv, nv);
+  sn_staging_take(staging, item->act_bar, state_bar + 2 * nv, (size_t)d->m.na);
+  sn_staging_take(staging, item->target_bar, x->vjp.target_bar, (nstep + 1) * (size_t)d->cost.ntarget);
+  item->norm = (double)x->norm;
 }
 
 // The results of an item, as sn_gradient_run gives them.
 static void give_item(const SnGradients *g, const SnDeviceModel *d, SnGradientBatch *batch, int i) {
-  const ItemOut *out = &g->out[i];
-  const SnGradientItem *x = out->gradient;
+  const SnStaging *staging = &g->memory.staging;
+  const SnGradientItem *x = g->out[i];
   SnGradient *item = &batch->item[i];
   const bool diverged = x->status == SN_GRADIENT_DIVERGED;
   if (gives_states(item))
-    sn_staging_give(&g->staging, d, &x->rollout, diverged ? x->rollout.t : item->nstep + 1, item->out);
+    sn_staging_give(staging, d, &x->rollout, diverged ? x->rollout.t : item->nstep + 1, item->out);
   item->cost = diverged ? (double)INFINITY : (double)x->rollout.total;
-  for (int k = 0; item->term && k < d->cost.nterm; ++k)
-    item->term[k] = diverged ? (double)INFINITY : (double)out->sum[k];
+  sn_staging_take(staging, item->term, x->rollout.sum, (size_t)d->cost.nterm);  // infinite where it diverged
   item->warn = x->rollout.warn;
   item->steps = x->rollout.t;
   item->status = x->status == SN_GRADIENT_PENDING ? SN_GRADIENT_ROLLED : (SnGradientStatus)x->status;
-  if (item->status != SN_GRADIENT_ROLLED) give_bars(d, out, item);
+  if (item->status != SN_GRADIENT_ROLLED) give_bars(staging, d, x, item);
 }
 
 void sn_gradients_abandon(SnBackendModel *x) {
@@ -281,7 +250,7 @@ bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *
   for (int i = 0; i < batch->count; ++i)
     if (batch->item[i].nstep > x->max_step) return false;
   // A pool that has moved took what was half done with it.
-  if (g->active && g->generation != d->gradients->generation) sn_gradients_abandon(x);
+  if (g->active && g->generation != d->generation) sn_gradients_abandon(x);
   if (!g->active) begin(x, batch);
   const int groups = g->launches.ngradient > 0 ? sn_gradient_launches_count(&g->launches) : 0;
   while (g->next < groups) {
@@ -290,11 +259,11 @@ bool sn_gradients_run(SnBackendModel *x, SnGradientBatch *batch, const SnClock *
     if (timed) device->wait(device, d->stream);
     if (device->lost) return false;
   }
-  if (groups > 0) sn_staging_fetch(x->host, &g->staging, d->stream);
+  if (groups > 0) sn_staging_fetch(d, &g->memory.staging);
   device->wait(device, d->stream);
   if (device->lost) return false;
   for (int i = 0; i < batch->count; ++i)
-    if (g->out[i].gradient && takes_part(batch, i)) give_item(g, d, batch, i);
+    if (g->out[i] && takes_part(batch, i)) give_item(g, d, batch, i);
   g->active = false;
   return true;
 }

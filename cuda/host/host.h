@@ -3,8 +3,8 @@
 //
 //   device host   a device, its budget, all models on it
 //   device model  a body and the structure of a cost, uploaded once for all sessions that have the same;
-//                 a stream, memory of blocks, launch shapes
-//   session       one planner's body and task: buffers of its rollouts, gradients and multistarts
+//                 a stream, launch shapes, memory that the launches of all sessions share
+//   session       one planner's body and task: memory of its own for rollouts, gradients and multistarts
 //
 // Memory is taken in buffers, when a session reserves capacity, and never while a plan is made. The host writes all
 // that a launch needs into a staging buffer, and one copy sends it. Results lie at its end and come back by one copy.
@@ -41,6 +41,8 @@ SnCode sn_host_refuse(const SnBackendModel *x, size_t bytes, const char *what, S
 
 // Returns bytes rounded up to 64, so that what follows is aligned for anything.
 static inline size_t sn_aligned(size_t bytes) { return (bytes + 63) / 64 * 64; }
+// Returns what a buffer of so many bytes takes of the budget; 0: none.
+static inline size_t sn_buffer_size(size_t bytes) { return bytes ? sn_aligned(bytes + 1) : 0; }
 // Cuts `bytes` off the memory at p, from *used on, and adds them to *used, aligned. Returns NULL where p is NULL: then
 // it only counts.
 void *sn_cut(char *p, size_t *used, size_t bytes);
@@ -68,13 +70,19 @@ void sn_staging_begin(SnStaging *s);
 void *sn_staging_put(SnStaging *s, size_t bytes, void *device);
 // Put n doubles (as sn_real) or bytes from x, and return their place on the device. With x NULL they put nothing and
 // return NULL.
-const sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n);
+sn_real *sn_staging_reals(SnStaging *s, const double *x, size_t n);
 const unsigned char *sn_staging_bytes(SnStaging *s, const unsigned char *x, size_t n);
+// Gives n numbers that have come back from `there` on the device, as doubles. Does nothing where `to` is NULL.
+void sn_staging_take(const SnStaging *s, double *to, const sn_real *there, size_t n);
 // Tells that all that is put from now on is a result.
 void sn_staging_results(SnStaging *s);
-// Send the inputs, and fetch the results, by one copy in order on the stream. They do not wait.
-void sn_staging_send(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
-void sn_staging_fetch(SnDeviceHost *host, SnStaging *s, SnDeviceStream *stream);
+// Send the inputs (`all`: and what the results begin as), and fetch the results, by one copy in order on the model's
+// stream. They do not wait.
+void sn_staging_send(SnDeviceModel *d, SnStaging *s, bool all);
+void sn_staging_fetch(SnDeviceModel *d, SnStaging *s);
+
+// Has all arrays that a state may have: addresses to count by, of nothing that could be read.
+extern const SnState sn_full_state;
 
 // Puts the arrays of an initial state into the staging buffer, and sets the state of the rollout to them.
 void sn_staging_state(SnStaging *s, const SnDeviceModel *d, const SnState *state, SnRollout *rollout);
@@ -85,6 +93,90 @@ void sn_staging_give(const SnStaging *s, const SnDeviceModel *d, const SnRollout
                      const SnTrajectory *out);
 // Puts the arrays of settings of CFD (NULL: off) into the staging buffer. Returns the settings for the device.
 SnCfd sn_staging_cfd(SnStaging *s, const SnDeviceModel *d, const SnCfdSettings *cfd);
+
+// ---- launches of gradients: gradient_launches.c ----
+
+// Holds memory of Jacobians of a number of states.
+typedef struct SnProductMemory {
+  sn_real *A, *B, *state_bar, *ctrl_bar, *before_bar, *target_bar;  // (states, ...)
+} SnProductMemory;
+
+// Describes a launch: value and gradient of all its items.
+typedef struct SnGradientLaunches {
+  int ngradient, nmultistart;
+  int states;           // most states of a rollout: nstep + 1
+  int sweep, products;  // 1: some item's method
+  int forward;          // 1: rollouts alone
+  // by sn_gradient_launches_plan:
+  int sweep_chunk;    // states of every item at once
+  int product_items;  // items at once, with all their states
+  SnProductMemory memory;
+  // on the device, by the caller
+  SnGradientItem *gradient;
+  SnMultistartTurn *multistart;
+} SnGradientLaunches;
+
+// Holds what a model's multistarts do together (multistart_iterations.c): the launch that their jobs are packed into.
+typedef struct SnMultistartIterations {
+  SnStaging staging;
+  bool packed, stale;  // stale: a job came since
+  bool sent;           // the staging buffer may still be on its way
+  int flying;          // iterations that were begun and not taken yet
+  SnGradientLaunches launches;
+  const SnMultistartTurn *turn;  // results of what is packed, on the host
+  const SnMultistart *multistart;
+  double state_seconds[4];  // time of a state in the latest iteration, by the methods that it had; 0: not known
+} SnMultistartIterations;
+
+// ---- memory that sessions share: model_memory.c ----
+
+// Names the parts of it. Nothing in them is kept from launch to launch, but the pool from one launch of a gradient to
+// its next. Each part is an allocation of its own, so that a device's tools find who writes beyond it.
+typedef enum SnMemoryPart {
+  SN_MEMORY_SLOTS,    // worlds and adjoints of blocks (SnWork.block)
+  SN_MEMORY_SCRATCH,  // SnWork.scratch
+  SN_MEMORY_POOL,     // worlds of a chunk of states of all gradient items, or Jacobians of all states of some
+  SN_NMEMORY
+} SnMemoryPart;
+
+// Says what launches of a model need at most.
+typedef struct SnNeed {
+  int items[SN_NKERNEL];    // most of a launch of each kernel; 0: it needs no memory of blocks
+  int scratch[SN_NKERNEL];  // numbers that a block of it takes of the scratch
+  size_t pool;              // [bytes]
+  size_t staging;           // bytes of the staging buffer of multistarts
+} SnNeed;
+
+// Holds what one kind of a session's work has to itself.
+typedef struct SnOwnMemory {
+  SnDeviceBuffer kept;  // contents stay from launch to launch
+  SnStaging staging;
+} SnOwnMemory;
+
+// Asks for memory: of the model's, and of a session's own, instead of what `old` has.
+typedef struct SnMemoryRequest {
+  SnNeed most, least;      // need of the fastest launches; of the least that can be done with
+  size_t kept, staging;    // [bytes]; 0: none
+  const SnOwnMemory *old;  // goes when the new memory is there, or NULL
+  char what[64];           // for texts, e.g. "64 gradients"
+} SnMemoryRequest;
+
+// Fills in *own, and makes the memory that all sessions of x's model share large enough for `most`, or else for
+// `least`. The contents of what grows go, so nothing may be under way on the device. Returns SN_ERR_LIMIT or, on a lost
+// device, SN_ERR_STATE: then all is as before, and *own is empty.
+SnCode sn_model_reserve(SnBackendModel *x, const SnMemoryRequest *request, SnOwnMemory *own, SnError *err);
+// Frees what a session has to itself.
+void sn_own_memory_free(SnDeviceHost *host, SnOwnMemory *own);
+// Frees what the sessions of a model share.
+void sn_model_memory_free(SnDeviceModel *d);
+
+// Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
+// an item, but at most as many as run at once.
+SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
+// Adds to `need` a launch of the kernel over `items`. Starts or candidates have noise of `knots` knots (0: no noise).
+void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need);
+// Returns the work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- models: device_model.c ----
 
@@ -101,12 +193,12 @@ struct SnDeviceModel {
   SnDeviceBuffer memory;
   SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
-  // memory of blocks (SnWork.block, SnWork.scratch), for any kernel of this model; sn_device_block_reserve lets it grow
-  SnDeviceBuffer slots, scratch;
-  int scratch_blocks[SN_NKERNEL], scratch_size[SN_NKERNEL];  // scratch that a kernel has: (blocks, numbers)
-  int rollouts;                        // candidates that a launch of ROLLOUT has memory of blocks for
-  SnStaging marks;                     // time of each stage (SnWork.marks); none until somebody asks
-  struct SnModelGradients *gradients;  // memory that all its sessions' gradients share; NULL: none yet
+  SnLayout state;  // layout of a state's world: no shared memory
+  SnNeed need;     // launches that `part` is large enough for
+  SnDeviceBuffer part[SN_NMEMORY];
+  int generation;   // counts how often the pool was moved
+  SnStaging marks;  // time of each stage (SnWork.marks); none until somebody asks
+  SnMultistartIterations iterations;
 };
 
 // Returns the model of these contents: one that is there, or a new one; NULL and err on failure. It lives as long as it
@@ -120,30 +212,11 @@ void sn_device_model_leave(SnBackendModel *x);
 // forgets what it remembers from job to job. Returns an error on failure: then the session has no model.
 SnCode sn_device_model_change(SnBackendModel *x, SnError *err);
 
-// Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
-// an item, but at most as many as run at once.
-SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// Returns the numbers of scratch that a block of the kernel takes (sn_kernel_scratch), for starts or candidates whose
-// noise has `knots` knots; 0: no noise.
-int sn_device_scratch_size(const SnDeviceModel *d, SnKernel kernel, int knots);
-// Returns by how many bytes the memory of blocks must grow for a kernel over `items`; 0: it is large enough. A block
-// has `scratch_size` numbers of scratch.
-size_t sn_device_block_growth(const SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
-// Makes the memory of blocks large enough for that. The contents go, so nothing may be under way on the device. Returns
-// false when there is no memory: then all is as before.
-bool sn_device_block_reserve(SnDeviceModel *d, SnKernel kernel, int items, int scratch_size);
 // Gives the time of each stage since the last call, in stage (capacity), as the table's `profile`. The first call turns
 // measuring on. Waits for the model's stream. Returns the number of stages; 0: no memory, or the device is lost.
 int sn_device_profile(SnDeviceModel *d, SnBackendStage *stage, int capacity);
-// Returns the work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
 
 // ---- sessions ----
-
-// Points to a session's weights. They lie in the program, which changes them while it runs: read them when work begins.
-typedef struct SnWeights {
-  const double *running, *terminal;  // (nterm)
-} SnWeights;
 
 // Names what a session has capacity for: rollouts, those of wide batches (rollout_staging_private.h), gradients, starts
 // of multistarts.
@@ -185,8 +258,9 @@ void sn_session_free(SnBackendModel *x);
 // Looks whether terms of the cost follow other elements than before. If so the session moves to the model of the cost
 // as it is now. If that fails nothing is computed until it succeeds.
 void sn_session_update(SnBackendModel *x);
-// Returns where the session's weights are.
-SnWeights sn_session_weights(const SnBackendModel *x);
+// Puts the session's weights into the staging buffer, for the rollout. They lie in the program, which changes them
+// while it runs: read them when work begins.
+void sn_staging_weights(SnStaging *s, const SnBackendModel *x, SnRollout *rollout);
 // Reserves capacity for n of a kind; less than there is changes nothing. Returns SN_ERR_LIMIT when the budget does not
 // allow it: the text says what it needs and what there is. Returns SN_ERR_STATE when the session has no model or the
 // device is lost, SN_ERR_MEMORY when the host has no memory. On failure the earlier capacity stays.
@@ -218,8 +292,10 @@ void sn_multistarts_abandon(SnBackendModel *x);
 void sn_rollouts_free(SnBackendModel *x);
 void sn_gradients_free(SnBackendModel *x);
 void sn_multistarts_free(SnBackendModel *x);
-// Frees what a model's gradients and multistarts share, once its last session has gone.
-void sn_gradients_forget(SnDeviceModel *d);
+
+// Waits for the iterations of a model's multistarts that run, and takes their results; the next iteration packs anew.
+// Call it before a job goes, or memory moves.
+void sn_multistart_iterations_change(SnDeviceModel *d);
 
 // ---- the device host: plugin.c ----
 

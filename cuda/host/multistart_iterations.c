@@ -8,36 +8,14 @@
 // and the next begun when the time that the last one took a state says that it ends in time. Jobs of other models go on
 // in their own streams meanwhile, an iteration of theirs for each of ours.
 #include <math.h>
-#include <stdlib.h>
 
 #include "cuda/host/gradient_memory_private.h"
-
-struct SnMultistartIterations {
-  bool packed, stale;  // stale: a job came since
-  bool sent;           // the staging buffer may still be on its way
-  int flying;          // iterations that were begun and not taken yet
-  SnGradientLaunches launches;
-  const SnMultistartTurn *turn;  // results of what is packed, on the host
-  const SnMultistart *multistart;
-  double state_seconds[4];  // time of a state in the latest iteration, by the methods that it had; 0: not known
-};
-
-bool sn_multistart_iterations_create(SnDeviceModel *d) {
-  if (!d->gradients->iterations) d->gradients->iterations = calloc(1, sizeof(SnMultistartIterations));
-  return d->gradients->iterations != NULL;
-}
-
-void sn_multistart_iterations_free(SnDeviceModel *d) {
-  sn_multistart_iterations_change(d);
-  free(d->gradients->iterations);
-  d->gradients->iterations = NULL;
-}
 
 // ---- packing ----
 
 static bool goes_on(const SnBackendModel *x) {
   const SnMultistarts *r = x->multistarts;
-  return r && r->job && r->done < r->job->iterations;
+  return r && r->job && r->so_far.done < r->job->iterations;
 }
 
 // The launch of all jobs that go on, without its plan.
@@ -62,15 +40,11 @@ static SnGradientLaunches launches_of(const SnDeviceModel *d) {
 // What the items of a job share, and the job's part of its multistart; both put their arrays into the staging buffer.
 static SnGradientItem put_start(const SnBackendModel *session, SnStaging *staging, const SnMultistartJob *job) {
   const SnDeviceModel *d = session->model;
-  const SnWeights weights = sn_session_weights(session);
-  const size_t nterm = (size_t)d->cost.nterm;
-  SnGradientItem x = sn_gradient_item_make(job->settings.method, job->nstep);
-  sn_staging_state(staging, d, &job->state, &x.rollout);
-  x.rollout.target = sn_staging_reals(staging, job->target, ((size_t)job->nstep + 1) * (size_t)d->cost.ntarget);
-  x.rollout.running = sn_staging_reals(staging, weights.running, nterm);
-  x.rollout.terminal = sn_staging_reals(staging, weights.terminal, nterm);
+  SnGradientItem x = sn_gradient_item_put(d, staging, &job->state, job->target, job->nstep);
+  sn_staging_weights(staging, session, &x.rollout);
   x.rollout.max_velocity = (sn_real)job->max_velocity;
   x.vjp.cfd = sn_staging_cfd(staging, d, &job->settings.cfd);
+  x.method = job->settings.method;
   x.continues = 1;
   return x;
 }
@@ -95,38 +69,33 @@ static void put_job(const SnBackendModel *session, SnStaging *staging, const SnG
   const SnDeviceModel *d = session->model;
   SnGradientItem x = put_start(session, staging, job);
   x.multistart = r->place;
-  x.init = job->init && r->done == 0;
+  x.init = job->init && r->so_far.done == 0;
   for (int i = 0; i < job->count; ++i) {
     const int k = r->first + i;
-    sn_gradient_item_use(&x, &r->memory[i]);
+    sn_gradient_item_use(&x, &r->item[i]);
     x.rollout.ctrl = r->view[i].ctrl;
     x.vjp.ctrl_bar = r->view[i].ctrl_bar;
-    x.state = sn_gradient_launches_states(d, p, k, &r->memory[i], job->settings.method, staging);
+    x.state = sn_gradient_launches_states(d, p, k, &r->item[i], job->settings.method, staging);
     x.index = i;
     x.start = r->start + i;
     if (gradient) gradient[k] = x;
   }
   r->asked = put_asked(d, staging, job);
-  r->packed_done = r->done;
-}
-
-static sn_real *put_reals(SnStaging *staging, const double *from, size_t n, sn_real **there) {
-  sn_real *at = sn_staging_put(staging, n * sizeof *at, (void *)there);
-  for (size_t i = 0; at && i < n; ++i) at[i] = (sn_real)from[i];
-  return at;
 }
 
 // The results of a job, as they are so far: they go in, too.
 static void put_results(const SnDeviceModel *d, SnStaging *staging, SnMultistarts *r, const SnMultistartJob *job) {
+  const size_t rows = (size_t)job->nstep * (size_t)d->m.nu;
+  const SnMultistartJob *s = &r->so_far;
   SnMultistart *x = &r->asked;
-  r->nominal = put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->nominal);
-  r->term = put_reals(staging, r->best_term, (size_t)d->cost.nterm, &x->best_term);
-  r->ahead = job->next ? put_reals(staging, r->ctrl, (size_t)job->nstep * (size_t)d->m.nu, &x->next) : NULL;
-  x->measured = r->measured;
-  x->cost_before = (sn_real)r->cost_before;
-  x->best_cost = (sn_real)r->best_cost;
-  x->gradient_norm = (sn_real)r->gradient_norm;
-  x->best_start = r->best_start;
+  x->nominal = sn_staging_reals(staging, s->ctrl, rows);
+  x->best_term = sn_staging_reals(staging, s->best_term, (size_t)d->cost.nterm);
+  x->next = job->next ? sn_staging_reals(staging, s->ctrl, rows) : NULL;
+  x->measured = s->measured;
+  x->cost_before = (sn_real)s->cost_before;
+  x->best_cost = (sn_real)s->best_cost;
+  x->gradient_norm = (sn_real)s->gradient_norm;
+  x->best_start = s->best_start;
 }
 
 static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
@@ -134,15 +103,14 @@ static SnMultistartTurn turn_of(const SnMultistarts *r, SnMultistart *there) {
                             .first = r->first,
                             .count = r->job->count,
                             .active = 1,
-                            .todo = r->job->iterations - r->done,
-                            .warn = r->warn};
+                            .todo = r->job->iterations - r->so_far.done,
+                            .warn = r->so_far.warn};
 }
 
 // Puts all jobs that go on into the staging buffer and sends it. False: there are none.
 static bool pack(SnDeviceModel *d) {
-  SnDevice *device = d->host->device;
-  SnMultistartIterations *it = d->gradients->iterations;
-  SnStaging *staging = &d->gradients->staging;
+  SnMultistartIterations *it = &d->iterations;
+  SnStaging *staging = &it->staging;
   SnMultistart *there = NULL;
   SnGradientLaunches p = launches_of(d);
   if (p.nmultistart == 0) return false;
@@ -165,31 +133,21 @@ static bool pack(SnDeviceModel *d) {
   it->multistart = multistart;
   it->turn = turn;
   it->packed = it->sent = true;
-  device->copy_in(device, d->stream, staging->device.p, staging->host, staging->used);
+  sn_staging_send(d, staging, true);
   return true;
 }
 
 // Returns the staging size of a job that uses every optional input. Reads no data.
 size_t sn_multistart_iterations_staging(SnBackendModel *x, SnMultistarts *r, int longest) {
   static double some[1];
-  static sn_number other[1];
-  static const unsigned char pair[1];
-  const SnCfdSettings cfd = {.pair = pair};
-  const SnMultistartJob job = {.state = {.qpos = some,
-                                         .qvel = some,
-                                         .act = some,
-                                         .mocap_pos = some,
-                                         .mocap_quat = some,
-                                         .qacc_warmstart = some,
-                                         .cfd = &cfd,
-                                         .before = some},
+  const SnMultistartJob job = {.state = sn_full_state,
                                .target = some,
                                .nstep = x->max_step,
-                               .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = cfd},
+                               .settings = {.method = SN_GRADIENT_PRODUCTS, .cfd = *sn_full_state.cfd},
                                .initial_ctrl = some,
                                .starts = r->starts,
                                .count = r->starts,
-                               .next = other};
+                               .next = some};
   const SnGradientLaunches p = {.ngradient = r->starts, .states = longest + 1, .product_items = r->starts};
   SnStaging staging = {0};
   sn_staging_put(&staging, (size_t)r->starts * sizeof(SnGradientItem), NULL);
@@ -215,24 +173,26 @@ static double expected(SnMultistartIterations *it) { return *state_seconds(it) *
 static void take_job(const SnMultistartIterations *it, const SnDeviceModel *d, SnMultistarts *r) {
   const SnMultistartTurn *turn = &it->turn[r->place];
   const SnMultistart *x = &it->multistart[r->place];
+  const size_t rows = (size_t)r->job->nstep * (size_t)d->m.nu;
+  SnMultistartJob *s = &r->so_far;
   const int done = r->job->iterations - turn->todo;
-  if (done <= r->done) return;
-  r->done = done;
-  r->warn = turn->warn;
-  r->measured = x->measured;
-  r->cost_before = (double)x->cost_before;
-  r->best_cost = (double)x->best_cost;
-  r->gradient_norm = (double)x->gradient_norm;
-  r->best_start = x->best_start;
-  for (int i = 0; i < r->job->nstep * d->m.nu; ++i) r->ctrl[i] = (double)r->nominal[i];
-  for (int i = 0; r->ahead && i < r->job->nstep * d->m.nu; ++i) r->next[i] = (double)r->ahead[i];
-  for (int i = 0; i < d->cost.nterm; ++i) r->best_term[i] = (double)r->term[i];
+  if (done <= s->done) return;
+  s->done = done;
+  s->warn = turn->warn;
+  s->measured = x->measured;
+  s->cost_before = (double)x->cost_before;
+  s->best_cost = (double)x->best_cost;
+  s->gradient_norm = (double)x->gradient_norm;
+  s->best_start = x->best_start;
+  sn_staging_take(&it->staging, s->ctrl, x->nominal, rows);
+  sn_staging_take(&it->staging, x->next ? s->next : NULL, x->next, rows);
+  sn_staging_take(&it->staging, s->best_term, x->best_term, (size_t)d->cost.nterm);
 }
 
 // Waits for what runs; its results are in the jobs then, but where the device was lost.
 static void settle(SnDeviceModel *d) {
   SnDevice *device = d->host->device;
-  SnMultistartIterations *it = d->gradients->iterations;
+  SnMultistartIterations *it = &d->iterations;
   const bool results = it->flying > 0;
   if (!results && !it->sent) return;
   device->wait(device, d->stream);
@@ -244,26 +204,23 @@ static void settle(SnDeviceModel *d) {
 }
 
 void sn_multistart_iterations_change(SnDeviceModel *d) {
-  if (!d->gradients || !d->gradients->iterations) return;
   settle(d);
-  d->gradients->iterations->packed = d->gradients->iterations->stale = false;
+  d->iterations.packed = d->iterations.stale = false;
 }
-
-void sn_multistart_iterations_add(SnDeviceModel *d) { d->gradients->iterations->stale = true; }
 
 // Whether there is something to be done, packed and sent.
 static bool ready(SnDeviceModel *d) {
-  SnMultistartIterations *it = d->gradients->iterations;
+  SnMultistartIterations *it = &d->iterations;
   if (it->stale) sn_multistart_iterations_change(d);
   return it->packed || pack(d);
 }
 
 // Puts one iteration into the stream. False: there is none to be done, or the device is lost.
 static bool begin(SnDeviceModel *d) {
-  SnMultistartIterations *it = d->gradients->iterations;
+  SnMultistartIterations *it = &d->iterations;
   if (!ready(d)) return false;
   for (int i = 0; i < sn_gradient_launches_count(&it->launches); ++i) sn_gradient_launches_put(d, &it->launches, i);
-  sn_staging_fetch(d->host, &d->gradients->staging, d->stream);
+  sn_staging_fetch(d, &it->staging);
   ++it->flying;
   return !d->host->device->lost;
 }
@@ -286,11 +243,11 @@ static bool in_time(const SnDeviceModel *d, double end) {
 static void begin_others(const SnDeviceModel *d, const SnClock *clock) {
   SnDevice *device = d->host->device;
   for (SnDeviceModel *o = d->host->models; o; o = o->next) {
-    if (o == d || !o->gradients || !o->gradients->iterations) continue;
-    if (o->gradients->iterations->flying > 0 && !device->idle(device, o->stream)) continue;
+    if (o == d) continue;
+    if (o->iterations.flying > 0 && !device->idle(device, o->stream)) continue;
     settle(o);
     if (!any_goes_on(o) || !ready(o)) continue;
-    if (in_time(o, clock->now(clock->context) + expected(o->gradients->iterations))) begin(o);
+    if (in_time(o, clock->now(clock->context) + expected(&o->iterations))) begin(o);
   }
 }
 
@@ -298,7 +255,7 @@ static void begin_others(const SnDeviceModel *d, const SnClock *clock) {
 static bool run_all(SnBackendModel *x, const SnClock *clock) {
   SnDeviceModel *d = x->model;
   const SnMultistarts *r = x->multistarts;
-  for (int left = r->job->iterations - r->done; left > 0; --left) {
+  for (int left = r->job->iterations - r->so_far.done; left > 0; --left) {
     begin_others(d, clock);
     if (!begin(d)) return false;
   }
@@ -309,12 +266,12 @@ static bool run_all(SnBackendModel *x, const SnClock *clock) {
 // One iteration, if it is expected to end before `until`.
 static bool run_one(SnBackendModel *x, const SnClock *clock, double until) {
   SnDeviceModel *d = x->model;
-  SnMultistartIterations *it = d->gradients->iterations;
+  SnMultistartIterations *it = &d->iterations;
   if (!ready(d)) return false;
   const double now = clock->now(clock->context);
   if (!(now < until && now + expected(it) <= until)) {
     // Where not even the first of a plan fits, the expectation shrinks: one long outlier does not stop all plans after.
-    if (x->multistarts->job->init && x->multistarts->done == 0 && now < until) *state_seconds(it) *= 0.9;
+    if (x->multistarts->job->init && x->multistarts->so_far.done == 0 && now < until) *state_seconds(it) *= 0.9;
     return false;
   }
   begin_others(d, clock);

@@ -1,4 +1,4 @@
-// A session's multistart (sn_backend_multistart): its buffer and its job. What Adam remembers lies in the buffer, on
+// A session's multistart (sn_backend_multistart): its memory and its job. What Adam remembers lies in that memory, on
 // the device, from job to job, and goes with it. What a job has come to is taken over after every launch and given to
 // the job when it ends, so that a device that is lost meanwhile leaves the job as it was given.
 #include <math.h>
@@ -11,12 +11,12 @@
 
 static void multistarts_free(SnDeviceHost *host, SnMultistarts *r) {
   if (!r) return;
-  sn_device_buffer_free(host, &r->buffer);
-  free(r->memory);
+  sn_own_memory_free(host, &r->memory);
+  free(r->item);
   free(r->view);
-  free(r->ctrl);
-  free(r->next);
-  free(r->best_term);
+  free(r->so_far.ctrl);
+  free(r->so_far.next);
+  free(r->so_far.best_term);
   free(r);
 }
 
@@ -29,29 +29,33 @@ void sn_multistarts_free(SnBackendModel *x) {
   multistarts_free(x->host, r);
 }
 
-static sn_real *reals(char *p, size_t *used, size_t n) { return (sn_real *)sn_cut(p, used, n * sizeof(sn_real)); }
+// What is kept of a start beside its item: X(place, numbers).
+#define START_MEMORY(X)    \
+  X(base, rows)            \
+  X(offset, knots)         \
+  X(best, knots)           \
+  X(gradient, knots)       \
+  X(moments.first, knots)  \
+  X(moments.second, knots) \
+  X(ctrl, rows)            \
+  X(ctrl_bar, rows)
 
-static void cut_start(const SnDeviceModel *d, int max_step, char *p, size_t *used, SnGradientMemory *memory,
-                      SnMultistartStart *s) {
-  const size_t nu = (size_t)d->m.nu, rows = (size_t)max_step * nu, knots = (size_t)sn_multistart_knots(max_step) * nu;
-  sn_gradient_memory_cut(d, max_step, p, used, memory);
-  s->base = reals(p, used, rows);
-  s->offset = reals(p, used, knots);
-  s->best = reals(p, used, knots);
-  s->gradient = reals(p, used, knots);
-  s->moments.first = reals(p, used, knots);
-  s->moments.second = reals(p, used, knots);
-  s->moments.power1 = s->moments.power2 = 1;  // nothing is remembered yet
-  s->ctrl = reals(p, used, rows);
-  s->ctrl_bar = reals(p, used, rows);
-  s->moments.power1 = s->moments.power2 = 1;
-  s->term = memory->sum;
-}
-
-static size_t cut_buffer(const SnDeviceModel *d, int max_step, char *p, SnMultistarts *r) {
+// Cuts the memory of all starts, or counts it where there is none yet. Nothing is remembered in it.
+static size_t cut_starts(const SnBackendModel *x, SnMultistarts *r) {
+  const size_t nu = (size_t)x->model->m.nu, rows = (size_t)x->max_step * nu;
+  const size_t knots = (size_t)sn_multistart_knots(x->max_step) * nu;
+  char *const p = r->memory.kept.p;
   size_t used = 0;
   r->start = sn_cut(p, &used, (size_t)r->starts * sizeof *r->start);
-  for (int i = 0; i < r->starts; ++i) cut_start(d, max_step, p, &used, &r->memory[i], &r->view[i]);
+  for (int i = 0; i < r->starts; ++i) {
+    SnMultistartStart *s = &r->view[i];
+    sn_gradient_memory_cut(x->model, x->max_step, p, &used, &r->item[i]);
+#define CUT(place, count) s->place = sn_cut(p, &used, (count) * sizeof(sn_real));
+    START_MEMORY(CUT)
+#undef CUT
+    s->moments.power1 = s->moments.power2 = 1;
+    s->term = r->item[i].item.rollout.sum;
+  }
   return used;
 }
 
@@ -69,51 +73,41 @@ static bool send_starts(SnDeviceModel *d, SnMultistarts *r) {
   return !device->lost;
 }
 
-// What a launch of all sessions of the model takes, this one with another buffer.
-typedef struct Together {
-  int starts;
-  size_t staging;
-} Together;
-
-// A launch goes over as many states as the longest of its plans has, and so do the lists of states of all its items.
-static Together together(SnBackendModel *x, SnMultistarts *r) {
-  SnBackendModel *const all = x->model->session;
-  Together t = {.starts = r->starts};
-  int longest = x->max_step;
-  for (SnBackendModel *y = all; y; y = y->next)
+// What a launch of all sessions of the model takes, this one with other starts. It goes over as many states as the
+// longest of its plans has, and so do the lists of states of all its items.
+static void need_together(SnBackendModel *x, SnMultistarts *r, SnMemoryRequest *request) {
+  int longest = x->max_step, starts = 0;
+  size_t staging = 0;
+  for (SnBackendModel *y = x->model->session; y; y = y->next)
     if (y->multistarts) longest = sn_maxi(longest, y->max_step);
-  t.staging = sn_multistart_iterations_staging(x, r, longest);
-  for (SnBackendModel *y = all; y; y = y->next) {
-    if (y == x || !y->multistarts) continue;
-    t.starts += y->multistarts->starts;
-    t.staging += sn_multistart_iterations_staging(y, y->multistarts, longest);
+  for (SnBackendModel *y = x->model->session; y; y = y->next) {
+    SnMultistarts *of = y == x ? r : y->multistarts;
+    if (!of) continue;
+    starts += of->starts;
+    staging += sn_multistart_iterations_staging(y, of, longest);
   }
-  return t;
+  sn_gradient_need(x->model, starts, x->max_step, request);
+  request->most.staging = request->least.staging = staging;
 }
 
 static SnCode multistarts_create(SnBackendModel *x, SnMultistarts *r, SnError *err) {
-  SnDeviceHost *host = x->host;
   SnDeviceModel *d = x->model;
-  const size_t n = (size_t)r->starts, old = x->multistarts ? x->multistarts->buffer.bytes : 0;
-  char what[64];
-  snprintf(what, sizeof what, "adam from %d start%s", r->starts, n == 1 ? "" : "s");
-  r->memory = calloc(n, sizeof *r->memory);
+  const size_t n = (size_t)r->starts, rows = (size_t)x->max_step * (size_t)d->m.nu;
+  SnMemoryRequest request = {.old = x->multistarts ? &x->multistarts->memory : NULL};
+  snprintf(request.what, sizeof request.what, "adam from %d start%s", r->starts, n == 1 ? "" : "s");
+  r->item = calloc(n, sizeof *r->item);
   r->view = calloc(n, sizeof *r->view);
-  r->ctrl = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->ctrl);
-  r->next = calloc((size_t)x->max_step * (size_t)d->m.nu + 1, sizeof *r->next);
-  r->best_term = calloc((size_t)d->cost.nterm + 1, sizeof *r->best_term);
-  if (!r->memory || !r->view || !r->ctrl || !r->next || !r->best_term)
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
-  const Together t = together(x, r);
-  const size_t buffer = cut_buffer(d, x->max_step, NULL, r);
-  const SnCode code = sn_model_gradients_reserve(x, t.starts, t.staging, buffer, old, what, err);
+  r->so_far.ctrl = calloc(rows + 1, sizeof(double));
+  r->so_far.next = calloc(rows + 1, sizeof(double));
+  r->so_far.best_term = calloc((size_t)d->cost.nterm + 1, sizeof(double));
+  if (!r->item || !r->view || !r->so_far.ctrl || !r->so_far.next || !r->so_far.best_term)
+    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", x->host->device->name, request.what);
+  need_together(x, r, &request);
+  request.kept = cut_starts(x, r);
+  const SnCode code = sn_model_reserve(x, &request, &r->memory, err);
   if (code != SN_OK) return code;
-  if (!sn_multistart_iterations_create(d))
-    return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory for %s", host->device->name, what);
-  r->buffer = sn_device_buffer_alloc(host, buffer);
-  if (!r->buffer.p) return sn_host_refuse(x, buffer, what, err);
-  cut_buffer(d, x->max_step, r->buffer.p, r);
-  return send_starts(d, r) ? SN_OK : sn_host_refuse(x, buffer, what, err);
+  cut_starts(x, r);
+  return send_starts(d, r) ? SN_OK : sn_host_refuse(x, request.kept, request.what, err);
 }
 
 SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err) {
@@ -123,36 +117,41 @@ SnCode sn_multistarts_reserve(SnBackendModel *x, int n, SnError *err) {
   r->place = -1;
   sn_multistart_iterations_change(x->model);
   const SnCode code = multistarts_create(x, r, err);
-  if (code != SN_OK) {
+  if (code == SN_OK) sn_multistarts_free(x);
+  if (code == SN_OK)
+    x->multistarts = r;
+  else
     multistarts_free(x->host, r);
-    return code;
-  }
-  sn_multistarts_free(x);
-  x->multistarts = r;
-  return SN_OK;
+  return code;
 }
 
 // ---- jobs ----
 
 static void copy(double *to, const double *from, size_t n) {
-  if (n > 0) memcpy(to, from, n * sizeof *to);
+  if (to && n > 0) memcpy(to, from, n * sizeof *to);
+}
+
+// What is in and out of a job, from one to another. The latter's warnings and first cost are what came of it alone.
+static void copy_results(const SnBackendModel *x, const SnMultistartJob *from, SnMultistartJob *to, int nstep) {
+  const size_t rows = (size_t)nstep * (size_t)x->model->m.nu;
+  to->best_cost = from->best_cost;
+  to->gradient_norm = from->gradient_norm;
+  to->best_start = from->best_start;
+  copy(to->ctrl, from->ctrl, rows);
+  copy(to->best_term, from->best_term, (size_t)x->model->cost.nterm);
 }
 
 void sn_multistarts_submit(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   if (!r || r->job == job || job->starts > r->starts || job->nstep > x->max_step) return;
   if (r->job) sn_multistarts_abandon(x);
-  sn_multistart_iterations_add(x->model);
+  x->model->iterations.stale = true;  // the next one takes it along
   r->job = job;
   r->place = -1;
-  r->done = r->warn = 0;
-  r->measured = job->measured;
-  r->cost_before = (double)NAN;
-  r->best_cost = job->best_cost;
-  r->gradient_norm = job->gradient_norm;
-  r->best_start = job->best_start;
-  copy(r->ctrl, job->ctrl, (size_t)job->nstep * (size_t)x->model->m.nu);
-  copy(r->best_term, job->best_term, (size_t)x->model->cost.nterm);
+  r->so_far.done = r->so_far.warn = 0;
+  r->so_far.measured = job->measured;
+  r->so_far.cost_before = (double)NAN;
+  copy_results(x, job, &r->so_far, job->nstep);
 }
 
 bool sn_multistarts_run(SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until) {
@@ -164,19 +163,14 @@ void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
   SnMultistarts *r = x->multistarts;
   job->done = job->used = 0;
   if (!r || r->job != job) return;
-  sn_multistart_iterations_change(x->model);
-  r->job = NULL;
-  if (r->done == 0 || x->host->device->lost) return;
-  job->done = r->done;
+  sn_multistarts_abandon(x);
+  if (r->so_far.done == 0 || x->host->device->lost) return;
+  job->done = r->so_far.done;
   job->used = job->count;
-  if (!job->measured) job->cost_before = r->cost_before;
-  job->best_cost = r->best_cost;
-  job->gradient_norm = r->gradient_norm;
-  job->best_start = r->best_start;
-  job->warn |= r->warn;
-  copy(job->ctrl, r->ctrl, (size_t)job->nstep * (size_t)x->model->m.nu);
-  copy(job->best_term, r->best_term, (size_t)x->model->cost.nterm);
-  if (job->next) copy(job->next, r->next, (size_t)job->nstep * (size_t)x->model->m.nu);
+  job->warn |= r->so_far.warn;
+  if (!job->measured) job->cost_before = r->so_far.cost_before;
+  copy_results(x, &r->so_far, job, job->nstep);
+  copy(job->next, r->so_far.next, (size_t)job->nstep * (size_t)x->model->m.nu);
 }
 
 void sn_multistarts_abandon(SnBackendModel *x) {

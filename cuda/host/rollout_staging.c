@@ -20,13 +20,10 @@ bool sn_batch_wide(const SnBatch *batch) {
 // The batch that takes most: it has all arrays; an address stands for each.
 static SnBatch fullest(const SnBackendModel *x, bool wide, SnNoiseSettings *noise) {
   static double there[1];
-  static const unsigned char pairs[1];
-  static const SnCfdSettings cfd = {.pair = pairs};
-  static const SnState state = {0, there, there, there, there, there, there, &cfd, there, NULL, NULL};
   static const SnTrajectory out = {there, there, there, there, there, there, there, there, NULL};
   const int each = wide ? 2 : 1;  // more than one
   *noise = (SnNoiseSettings){.knots = sn_multistart_knots(x->max_step), .deviation = there};
-  return (SnBatch){.state = &state,
+  return (SnBatch){.state = &sn_full_state,
                    .nstate = each,
                    .ctrl = there,
                    .nctrl = each,
@@ -40,14 +37,12 @@ static SnBatch fullest(const SnBackendModel *x, bool wide, SnNoiseSettings *nois
 // Inputs of all candidates of the group, each once where they share them. `same`: all are candidate 0 of the batch.
 static void put_inputs(SnRollouts *r, const SnBackendModel *x, const SnBatch *b, bool same, SnSample *s) {
   const SnDeviceModel *d = x->model;
-  const SnWeights weights = sn_session_weights(x);
-  const size_t nterm = (size_t)d->cost.nterm, nstep = (size_t)b->nstep;
+  const size_t nstep = (size_t)b->nstep;
   const int n = s->own ? r->count : 1;
-  SnStaging *p = &r->staging;
+  SnStaging *p = &r->memory.staging;
   r->rollout = sn_staging_put(p, (size_t)n * sizeof *r->rollout, (void *)&s->rollout);
   SnRollout rollout = {.nstep = b->nstep, .max_velocity = (sn_real)b->max_velocity};
-  rollout.running = sn_staging_reals(p, weights.running, nterm);
-  rollout.terminal = sn_staging_reals(p, weights.terminal, nterm);
+  sn_staging_weights(p, x, &rollout);
   for (int k = 0; k < n; ++k) {
     const int i = same ? 0 : r->first + k;
     if (k == 0 || b->nstate > 1) sn_staging_state(p, d, sn_batch_state(b, i), &rollout);
@@ -64,7 +59,8 @@ static void put_inputs(SnRollouts *r, const SnBackendModel *x, const SnBatch *b,
 static void put_states(SnRollouts *r, const SnDeviceModel *d, const SnBatch *b, bool same) {
   for (int k = 0; b->out && k < r->count; ++k) {
     SnRollout counted = {.nstep = b->nstep};
-    sn_staging_trajectory(&r->staging, d, &b->out[same ? 0 : r->first + k], r->rollout ? &r->rollout[k] : &counted);
+    sn_staging_trajectory(&r->memory.staging, d, &b->out[same ? 0 : r->first + k],
+                          r->rollout ? &r->rollout[k] : &counted);
   }
 }
 
@@ -78,7 +74,7 @@ void sn_rollouts_pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *bat
   const SnBatch *b = batch ? batch : &full;
   const size_t nterm = (size_t)x->model->cost.nterm, n = (size_t)r->count;
   SnSample s = {.first = b->first + r->first, .count = r->count, .noisy = b->noise != NULL};
-  SnStaging *p = &r->staging;
+  SnStaging *p = &r->memory.staging;
   s.own = sn_batch_wide(b);
   s.nstep = b->nstep;
   sn_staging_begin(p);
@@ -95,7 +91,7 @@ void sn_rollouts_pack(SnRollouts *r, const SnBackendModel *x, const SnBatch *bat
   r->warn = sn_staging_put(p, n * sizeof(int), (void *)&s.warn);
   r->t = sn_staging_put(p, n * sizeof(int), (void *)&s.t);
   put_states(r, x->model, b, !batch);
-  sn_rollouts_cut(x, r->kept.p, r->group, &s);
+  sn_rollouts_cut(x, r->memory.kept.p, r->group, &s);
   if (r->sample) *r->sample = s;
 }
 
@@ -111,7 +107,7 @@ void sn_rollouts_give(const SnRollouts *r, const SnDeviceModel *d, const SnBatch
     if (batch->warn) batch->warn[i] = r->warn[c];
     if (batch->steps) batch->steps[i] = r->t[c];
     if (batch->out)
-      sn_staging_give(&r->staging, d, &r->rollout[c], diverged ? r->t[c] : batch->nstep + 1, &batch->out[i]);
+      sn_staging_give(&r->memory.staging, d, &r->rollout[c], diverged ? r->t[c] : batch->nstep + 1, &batch->out[i]);
     batch->done[i] = 1;
   }
 }

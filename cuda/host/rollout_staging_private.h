@@ -6,10 +6,9 @@
 #include "cuda/host/host.h"
 
 typedef struct SnRollouts {
-  int group;            // candidates at once
-  int wide;             // candidates at once of wide batches (sn_batch_wide); 0: there is no room for any
-  SnStaging staging;    // inputs, then results
-  SnDeviceBuffer kept;  // controls and states between launches
+  int group;           // candidates at once
+  int wide;            // candidates at once of wide batches (sn_batch_wide); 0: there is no room for any
+  SnOwnMemory memory;  // kept: controls and states between launches
   // A group of the batch. All but sample_there lie in the staging buffer.
   SnSample *sample;
   const SnSample *sample_there;  // on the device

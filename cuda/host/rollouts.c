@@ -17,8 +17,7 @@
 
 static void rollouts_drop(SnBackendModel *x, SnRollouts *r) {
   if (!r) return;
-  sn_staging_free(x->host, &r->staging);
-  sn_device_buffer_free(x->host, &r->kept);
+  sn_own_memory_free(x->host, &r->memory);
   free(r);
 }
 
@@ -27,18 +26,13 @@ void sn_rollouts_free(SnBackendModel *x) {
   x->rollouts = NULL;
 }
 
-static int scratch_size(const SnBackendModel *x) {
-  return sn_device_scratch_size(x->model, SN_KERNEL_ROLLOUT, sn_multistart_knots(x->max_step));
-}
-
-// Bytes of a session's buffers for a group, and for one of a wide batch: staging buffer, and what is kept.
-static size_t buffer_bytes(const SnBackendModel *x, int group, int wide, size_t *staging) {
+// Bytes of a session's staging buffer for a group, and for one of a wide batch.
+static size_t staging_bytes(const SnBackendModel *x, int group, int wide) {
   SnRollouts shared = {.group = group, .count = group}, each = {.group = group, .count = wide};
-  SnSample sample;
   sn_rollouts_pack(&shared, x, NULL, false);
   if (wide > 0) sn_rollouts_pack(&each, x, NULL, true);
-  *staging = shared.staging.used > each.staging.used ? shared.staging.used : each.staging.used;
-  return sn_rollouts_cut(x, NULL, group, &sample);
+  const size_t a = shared.memory.staging.used, b = each.memory.staging.used;
+  return a > b ? a : b;
 }
 
 // Candidates that may be in one launch: a group of the session and those of the model's others. A group of one is what
@@ -50,45 +44,21 @@ static int launch_items(const SnBackendModel *x, int group) {
   return n;
 }
 
-static size_t block_growth(const SnBackendModel *x, int items) {
-  return sn_device_block_growth(x->model, SN_KERNEL_ROLLOUT, items, scratch_size(x));
-}
-
-static bool take_blocks(SnBackendModel *x, int items) {
-  SnDeviceModel *d = x->model;
-  if (!sn_device_block_reserve(d, SN_KERNEL_ROLLOUT, items, scratch_size(x))) return false;
-  d->rollouts = sn_maxi(d->rollouts, items);
-  return true;
-}
-
-// Buffers as those of *r, for as many candidates, and for `items` in one launch if it can be; or the reason why the
-// device has none.
-static SnCode take_buffers(SnBackendModel *x, SnRollouts *r, int items, const char *what, SnError *err) {
-  size_t staging = 0;
-  const size_t kept = buffer_bytes(x, r->group, r->wide, &staging);
-  r->kept = sn_device_buffer_alloc(x->host, kept);
-  if (r->kept.p && sn_staging_create(x->host, &r->staging, staging) &&
-      (take_blocks(x, items) || take_blocks(x, r->group)))
-    return SN_OK;
-  return sn_host_refuse(x, kept + staging, what, err);
-}
-
-// New buffers for groups of that size instead of those that there are.
-static SnCode replace_buffers(SnBackendModel *x, int group, int wide, const char *what, SnError *err) {
-  SnRollouts *old = x->rollouts;
-  const size_t freed = old ? old->kept.bytes + old->staging.device.bytes : 0;
-  size_t staging = 0;
-  const size_t kept = buffer_bytes(x, group, wide, &staging), own = kept + staging + 4 * 64;
-  int items = launch_items(x, group);
-  if (sn_host_admit(x, own + block_growth(x, items), freed, what, NULL) != SN_OK) items = group;
-  SnCode code = sn_host_admit(x, own + block_growth(x, items), freed, what, err);
-  if (code != SN_OK) return code;
-  SnRollouts *r = calloc(1, sizeof *r);
-  if (!r) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
-  *r = (SnRollouts){.group = group, .wide = wide, .step_seconds = -1};
-  code = take_buffers(x, r, items, what, err);
-  rollouts_drop(x, code == SN_OK ? old : r);
-  if (code == SN_OK) x->rollouts = r;
+// New memory for groups of that size instead of what there is; for all sessions at once, if it can be.
+static SnCode replace(SnBackendModel *x, int group, int wide, SnMemoryRequest *r, SnError *err) {
+  const int knots = sn_multistart_knots(x->max_step);
+  SnSample sample;
+  SnRollouts *old = x->rollouts, *new = calloc(1, sizeof *new);
+  if (!new) return sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", x->host->device->name);
+  *new = (SnRollouts){.group = group, .wide = wide, .step_seconds = -1};
+  r->old = old ? &old->memory : NULL;
+  r->kept = sn_rollouts_cut(x, NULL, group, &sample);
+  r->staging = staging_bytes(x, group, wide);
+  sn_need_launch(x->model, SN_KERNEL_ROLLOUT, launch_items(x, group), knots, &r->most);
+  sn_need_launch(x->model, SN_KERNEL_ROLLOUT, group, knots, &r->least);
+  const SnCode code = sn_model_reserve(x, r, &new->memory, err);
+  rollouts_drop(x, code == SN_OK ? old : new);
+  if (code == SN_OK) x->rollouts = new;
   return code;
 }
 
@@ -100,9 +70,9 @@ static SnCode reserve(SnBackendModel *x, int n, bool wide, SnError *err) {
   const int group = old ? old->group : 0, each = old ? old->wide : 0;
   for (int k = n;; k = sn_maxi((k + 1) / 2, least)) {
     if (k <= (wide ? each : group)) return SN_OK;  // no larger groups than there are
-    char what[64];
-    snprintf(what, sizeof what, wide ? "%d rollouts with all states at once" : "%d rollouts at once", k);
-    const SnCode code = replace_buffers(x, sn_maxi(k, group), wide ? k : each, what, err);
+    SnMemoryRequest r = {.kept = 0};
+    snprintf(r.what, sizeof r.what, wide ? "%d rollouts with all states at once" : "%d rollouts at once", k);
+    const SnCode code = replace(x, sn_maxi(k, group), wide ? k : each, &r, err);
     if (code == SN_OK || k == least) return code;
   }
 }
@@ -130,7 +100,7 @@ static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool
   r->done = 0;
   r->all = batch->nstep + 1;
   sn_rollouts_pack(r, x, batch, false);
-  sn_staging_send(x->host, &r->staging, x->model->stream);
+  sn_staging_send(x->model, &r->memory.staging, false);
 }
 
 // Steps of the next slice, or 0 when there is no time for one.
@@ -157,7 +127,7 @@ static void join(Together *t, SnRollouts *r) {
 // The session that waits, and others as long as a block of its own is there for each of their candidates.
 static Together together(const SnBackendModel *x) {
   const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
-  const int most = sn_mini(x->model->rollouts, shapes->shape[shapes->count - 1].resident);
+  const int most = sn_mini(x->model->need.items[SN_KERNEL_ROLLOUT], shapes->shape[shapes->count - 1].resident);
   Together t = {.count = 0};
   join(&t, x->rollouts);
   for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
@@ -196,7 +166,7 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
     if (!launch(d, &t, steps)) return false;
     r->step_seconds = (clock->now(clock->context) - began) / steps;
   }
-  sn_staging_fetch(x->host, &r->staging, d->stream);
+  sn_staging_fetch(d, &r->memory.staging);
   device->wait(device, d->stream);
   return !device->lost;
 }

@@ -72,6 +72,8 @@ void sn_session_update(SnBackendModel *x) {
   if (sn_device_model_change(x, NULL) == SN_OK) memcpy(x->follows, now, follows_bytes(x));
 }
 
-SnWeights sn_session_weights(const SnBackendModel *x) {
-  return (SnWeights){x->cost_view.field[FIELD_weight], x->cost_view.field[FIELD_terminal]};
+void sn_staging_weights(SnStaging *s, const SnBackendModel *x, SnRollout *rollout) {
+  const size_t nterm = (size_t)x->model->cost.nterm;
+  rollout->running = sn_staging_reals(s, x->cost_view.field[FIELD_weight], nterm);
+  rollout->terminal = sn_staging_reals(s, x->cost_view.field[FIELD_terminal], nterm);
 }

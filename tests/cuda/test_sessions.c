@@ -101,9 +101,9 @@ static void pool_moves_under_a_batch(void **state) {
     const SnClock clock = counting_clock(&counting);
     gradients_clear(got);
     assert_false(sn_backend_gradients(b, d, &got->batch, &clock, groups));
-    const int before = model_of(b)->gradients->generation;
+    const int before = model_of(b)->generation;
     SnBackendModel *longer = gradients_load(b, &x, 20 * STEPS);
-    assert_true(model_of(b)->gradients->generation > before);
+    assert_true(model_of(b)->generation > before);
     gradients_done(b, sn_backend_gradients(b, d, &got->batch, steady_clock(), INFINITY));
     gradients_equal(want, got);
     sn_backend_unload(b, d);
@@ -133,14 +133,14 @@ static void memory_moves_under_a_planner(void **state) {
     SnPlan want = plan_at(q, 0), got = plan_at(p, 0);
     expect_equal(&want, &got);
     const SnDeviceModel *m = model_of(b);
-    const char *slots = m->slots.p, *scratch = m->scratch.p;
-    const int pool = m->gradients->generation;
+    const char *slots = m->part[SN_MEMORY_SLOTS].p, *scratch = m->part[SN_MEMORY_SCRATCH].p;
+    const int pool = m->generation;
     if (blocks)
       assert_int_equal(sn_backend_reserve_rollouts(b, longer, 500, &err), SN_OK);
     else
       assert_int_equal(sn_backend_reserve_gradients(b, other, 3, &err), SN_OK);
-    assert_int_equal(m->slots.p != slots || m->scratch.p != scratch, blocks);
-    assert_int_equal(m->gradients->generation - pool, !blocks);
+    assert_int_equal(m->part[SN_MEMORY_SLOTS].p != slots || m->part[SN_MEMORY_SCRATCH].p != scratch, blocks);
+    assert_int_equal(m->generation - pool, !blocks);
     want = plan_at(q, 0.1);
     got = plan_at(p, 0.1);
     expect_equal(&want, &got);
