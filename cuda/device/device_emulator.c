@@ -1,6 +1,6 @@
 // The host in place of a GPU, for tests. What a GPU would do, or not notice, it checks: copies within what was
-// allocated, pointers of kernels (emulator_private.h), memory that is freed while work waits that needs it, host memory
-// that is written to while a copy of it waits.
+// allocated, who touches what memory (emulator_private.h), blocks that write to the same, memory that is freed while
+// work waits that needs it, host memory that is written to while a copy of it waits.
 //
 // Work that is put into a stream waits there: `wait` does all of it, `idle` the oldest call. So a host that
 // reads results too early reads old ones, always. The blocks of every second launch run from the last to the first.
@@ -29,24 +29,24 @@ static void *alloc(SnDevice *d, size_t bytes) {
   if (!e) return NULL;
   if (++e->allocs == e->fault.alloc) return NULL;
   if (bytes > d->memory || sn_region_size(bytes) > memory_free(d)) return NULL;
-  return sn_regions_alloc(&e->regions, bytes, true);
+  return sn_regions_alloc(&e->regions, bytes, SN_REGION_DEVICE);
 }
 
 static void *alloc_host(SnDevice *d, size_t bytes) {
   SnEmulator *e = alive(d);
   if (!e) return NULL;
-  return sn_regions_alloc(&e->regions, bytes, false);
+  return sn_regions_alloc(&e->regions, bytes, SN_REGION_HOST);
 }
 
-static void release_any(SnDevice *d, void *p, bool device) {
+static void release_any(SnDevice *d, void *p, SnRegionKind kind) {
   SnEmulator *e = alive(d);
-  const char *call = device ? "release" : "release_host";
+  const char *call = kind == SN_REGION_DEVICE ? "release" : "release_host";
   if (!e || !p) return;
-  if (!sn_regions_release(&e->regions, p, device)) sn_emulator_lose(e, "%s of %p, which was not allocated so", call, p);
+  if (!sn_regions_release(&e->regions, p, kind)) sn_emulator_lose(e, "%s of %p, which was not allocated so", call, p);
 }
 
-static void release(SnDevice *d, void *p) { release_any(d, p, true); }
-static void release_host(SnDevice *d, void *p) { release_any(d, p, false); }
+static void release(SnDevice *d, void *p) { release_any(d, p, SN_REGION_DEVICE); }
+static void release_host(SnDevice *d, void *p) { release_any(d, p, SN_REGION_HOST); }
 
 // ---- streams ----
 
@@ -69,9 +69,8 @@ static void put(SnEmulator *e, SnDeviceStream *s, const SnCall *call) {
 
 // Does the oldest calls of a stream, at most n.
 static void work_off(SnEmulator *e, SnDeviceStream *s, int n) {
-  sn_regions_open(&e->regions, true);
   for (; n > 0 && s->calls.first < s->calls.count; --n) sn_call_do(e, &s->calls.item[s->calls.first++]);
-  sn_regions_open(&e->regions, false);
+  sn_regions_open(&e->regions, SN_USER_HOST);
 }
 
 static bool waits(const SnDeviceStream *s) { return s->calls.first < s->calls.count; }
@@ -224,7 +223,7 @@ static SnCode prepare(SnEmulator *e, SnError *err) {
   snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
            e->lanes);
   for (int i = 0; i < e->workers; ++i) {
-    e->shared[i] = sn_regions_alloc(&e->regions, d->shared, false);
+    e->shared[i] = sn_regions_alloc(&e->regions, d->shared, SN_REGION_SHARED);
     if (!e->shared[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
   }
   return SN_OK;
@@ -240,6 +239,7 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
     sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
     return NULL;
   }
+  e->regions.user = SN_USER_HOST;
   e->device = (SnDevice){.name = "emulator",
                          .alloc = alloc,
                          .release = release,

@@ -37,9 +37,9 @@ bool sn_copy_check(SnEmulator *e, const SnCall *c) {
   const bool in = c->kind == SN_CALL_IN;
   const char *call = in ? "copy_in" : "copy_out";
   const void *device = in ? c->to : c->from, *host = in ? c->from : c->to;
-  if (!sn_regions_hold(&e->regions, device, c->bytes, true))
+  if (!sn_regions_hold(&e->regions, device, c->bytes, SN_REGION_DEVICE))
     sn_emulator_lose(e, "%s: %zu bytes at %p are not in one piece of the device's memory", call, c->bytes, device);
-  else if (!sn_regions_hold(&e->regions, host, c->bytes, false))
+  else if (!sn_regions_hold(&e->regions, host, c->bytes, SN_REGION_HOST))
     sn_emulator_lose(e, "%s: %zu bytes at %p are not in one piece of host memory for copies", call, c->bytes, host);
   return !e->device.lost;
 }
@@ -89,7 +89,7 @@ static void *run_blocks(void *arg) {
 
 static void do_launch(SnEmulator *e, const SnCall *c) {
   char text[200];
-  if (!sn_work_check(&e->regions, c->kernel, &c->work, c->shape.blocks, text, sizeof text)) {
+  if (!sn_work_check(c->kernel, &c->work, text, sizeof text)) {
     sn_emulator_lose(e, "launch of kernel %s: %s", sn_kernel_name(c->kernel), text);
     return;
   }
@@ -114,17 +114,17 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
 }
 
 bool sn_products_check(SnEmulator *e, const SnProducts *p) {
-  if (p->n < 1 || p->count < 1) {
-    sn_emulator_lose(e, "multiply: (%d, %d), %d times", p->n, p->n, p->count);
-    return false;
-  }
-  const size_t last = (size_t)p->count - 1, n = (size_t)p->n;
-  if (!sn_regions_hold(&e->regions, p->a, (last * p->stride_a + n * n) * sizeof *p->a, true))
-    sn_emulator_lose(e, "multiply: a is not in one piece of the device's memory");
-  else if (!sn_regions_hold(&e->regions, p->x, (last * p->stride + n) * sizeof *p->x, true))
-    sn_emulator_lose(e, "multiply: x is not in one piece of the device's memory");
-  else if (!sn_regions_hold(&e->regions, p->y, (last * p->stride + n) * sizeof *p->y, true))
-    sn_emulator_lose(e, "multiply: y is not in one piece of the device's memory");
+  if (p->n < 1 || p->count < 1) sn_emulator_lose(e, "multiply: (%d, %d), %d times", p->n, p->n, p->count);
+  const size_t last = (size_t)sn_maxi(p->count, 1) - 1, n = (size_t)p->n;
+  const struct {
+    const char *name;
+    const sn_real *at;
+    size_t count;
+  } array[] = {
+      {"a", p->a, last * p->stride_a + n * n}, {"x", p->x, last * p->stride + n}, {"y", p->y, last * p->stride + n}};
+  for (int k = 0; k < 3; ++k)
+    if (!sn_regions_hold(&e->regions, array[k].at, array[k].count * sizeof(sn_real), SN_REGION_DEVICE))
+      sn_emulator_lose(e, "multiply: %s is not in one piece of the device's memory", array[k].name);
   return !e->device.lost;
 }
 
@@ -142,6 +142,8 @@ static void do_multiply(const SnProducts *p) {
 void sn_call_do(SnEmulator *e, const SnCall *c) {
   if (c->fails) sn_emulator_lose(e, "the fault asked for: launch number %.0f", e->fault.launch);
   if (e->device.lost) return;
+  sn_regions_open(&e->regions,
+                  c->kind == SN_CALL_LAUNCH || c->kind == SN_CALL_MULTIPLY ? SN_USER_KERNEL : SN_USER_COPY);
   switch (c->kind) {
     case SN_CALL_IN:
       if (!sn_copy_check(e, c)) break;

@@ -5,14 +5,19 @@
 
 #include "cuda/device/device.h"
 
-// Describes one allocation. It lies on pages of its own: those of a device may be touched only while the device works.
-// The page behind each allocation never may. So an access by the wrong side, or beyond the end, ends the program there.
+// Names what an allocation is: memory of the device, host memory for copies, shared memory of blocks.
+typedef enum SnRegionKind { SN_REGION_DEVICE, SN_REGION_HOST, SN_REGION_SHARED } SnRegionKind;
+// Names who is at work, and so may touch: the host its memory, a kernel the device's, a copy both.
+typedef enum SnRegionUser { SN_USER_HOST, SN_USER_KERNEL, SN_USER_COPY } SnRegionUser;
+
+// Describes one allocation. It lies on pages of its own, which none but its users may touch. The page behind each never
+// may be. So an access by the wrong side, or beyond the end, ends the program there.
 typedef struct SnRegion {
   unsigned char *at;
   size_t bytes;
   unsigned char *map;
   size_t mapped;
-  bool device;  // device memory; else host memory for copies
+  SnRegionKind kind;
 } SnRegion;
 
 // Holds all allocations of a device.
@@ -20,27 +25,25 @@ typedef struct SnRegions {
   SnRegion *item;
   int count, capacity;
   size_t used;  // device memory taken [bytes]
-  bool open;    // the device works
+  SnRegionUser user;
 } SnRegions;
 
-// Allocates `bytes`, zeroed and 256-byte aligned: device memory where `device` is set, else host memory for copies.
-// Returns NULL when there is no memory.
-void *sn_regions_alloc(SnRegions *r, size_t bytes, bool device);
+// Allocates `bytes`, zeroed and 256-byte aligned. Returns NULL when there is no memory.
+void *sn_regions_alloc(SnRegions *r, size_t bytes, SnRegionKind kind);
 // Frees the allocation at p. Returns false when p is no allocation of that kind.
-bool sn_regions_release(SnRegions *r, void *p, bool device);
+bool sn_regions_release(SnRegions *r, void *p, SnRegionKind kind);
 // Returns whether [p, p + bytes) lies in one allocation of that kind.
-bool sn_regions_hold(const SnRegions *r, const void *p, size_t bytes, bool device);
-// Makes the device's memory accessible (`open` true), or not.
-void sn_regions_open(SnRegions *r, bool open);
+bool sn_regions_hold(const SnRegions *r, const void *p, size_t bytes, SnRegionKind kind);
+// Makes memory accessible to `user`, and to nobody else.
+void sn_regions_open(SnRegions *r, SnRegionUser user);
 // Frees all allocations.
 void sn_regions_free(SnRegions *r);
 // Returns how many bytes of the device an allocation of `bytes` takes.
 size_t sn_region_size(size_t bytes);
 
-// Checks the arguments of a launch of `blocks` blocks. Every pointer that the kernel finds there must be NULL or memory
-// of the device, and there must be room for every slot. Returns false otherwise, and says why in text[size]. Call it
-// while the device works.
-bool sn_work_check(const SnRegions *r, SnKernel kernel, const SnWork *work, int blocks, char *text, size_t size);
+// Checks that what blocks of a launch write to lies apart. Returns false otherwise, and says what in text[size]. Call
+// it while a kernel may read.
+bool sn_work_check(SnKernel kernel, const SnWork *work, char *text, size_t size);
 
 // ---- calls ----
 
@@ -103,7 +106,7 @@ bool sn_copy_check(SnEmulator *e, const SnCall *c);
 uint64_t sn_copy_content(const SnCall *c);
 // Checks that all numbers of products lie in memory that is there, and their sizes, as sn_copy_check does for copies.
 bool sn_products_check(SnEmulator *e, const SnProducts *p);
-// Does a call. Call it while the device works.
+// Does a call.
 void sn_call_do(SnEmulator *e, const SnCall *c);
 // Returns whether this program can run a block on so many lanes.
 bool sn_lanes_possible(int lanes);

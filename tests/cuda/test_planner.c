@@ -120,39 +120,6 @@ static void plans(void **state) {
   sn_backend_free(device);
 }
 
-// Several planners of a model that are shown to the device before one of them is sliced: each has its own plan.
-static void together(void **state) {
-  (void)state;
-  enum { PLANNERS = 3 };
-  SnBackend *device = open_device(NULL);
-  SnPlanner *x[PLANNERS], *y[PLANNERS];
-  for (int i = 0; i < PLANNERS; ++i) {
-    SnSettings s = adam_settings(5 + 2 * i);
-    s.adam_starts = 1 + i;
-    s.adam_rate = 0.02 * (1 + i);
-    x[i] = make_planner(device, NULL, &s, (uint64_t)i, NULL);
-    y[i] = make_planner(cpu, NULL, &s, (uint64_t)i, NULL);
-  }
-  for (int k = 0; k < 3; ++k) {
-    for (int i = 0; i < PLANNERS; ++i) {
-      SnPlanRequest r = request_of(x[i], 0.05 * k);
-      begin_plan(x[i], &r);
-      begin_plan(y[i], &r);
-    }
-    for (int i = 0; i < PLANNERS; ++i) sn_planner_submit(x[i]);
-    for (int i = 0; i < PLANNERS; ++i) {
-      const int at = (i + k) % PLANNERS;
-      const SnPlan a = finish_plan(x[at]), b = finish_plan(y[at]);
-      same_plan(&a, &b);
-    }
-  }
-  for (int i = 0; i < PLANNERS; ++i) {
-    sn_planner_free(x[i]);
-    sn_planner_free(y[i]);
-  }
-  sn_backend_free(device);
-}
-
 // Planners by other rules over candidates and gradients are the CPU's on a device, too: noise with a deviation of each
 // knot, starts at candidates, and gradients that a rule on the host asks for.
 static void other_rules(void **state) {
@@ -391,7 +358,6 @@ static void lost_alone(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(plans),
-                                     cmocka_unit_test(together),
                                      cmocka_unit_test(other_rules),
                                      cmocka_unit_test(more_room_within_a_round),
                                      cmocka_unit_test(rates_of_controls),

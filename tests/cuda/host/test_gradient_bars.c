@@ -1,5 +1,5 @@
 // Gradients of a cost of the caller's own on the emulator: rollouts alone, what he makes of their states, the way back.
-// The bits of the CPU in double by both methods, near it in float; divergence, pauses, a lost device.
+// The bits of the CPU in double by both methods; divergence, a device that is lost between.
 #include "physics/sensor/sensor.h"
 #include "tests/cuda/batch_fixture.h"
 
@@ -186,42 +186,6 @@ static void cfd_goes_on(void **state) {
   many_close(x);
 }
 
-// The largest error of an item's derivatives.
-static double bars_error(const Side *a, const Side *b) {
-  double worst = 0;
-  for (int k = 0; k < COUNT; ++k) {
-    const Result *p = &a->result[k], *q = &b->result[k];
-    assert_int_equal(p->status, q->status);
-    worst = sn_larger(worst, numbers_error(p->ctrl, q->ctrl, (SENSING_STEPS - k % 2) * NU));
-    worst = sn_larger(worst, numbers_error(p->qpos, q->qpos, NV));
-    worst = sn_larger(worst, numbers_error(p->qvel, q->qvel, NV));
-    worst = sn_larger(worst, numbers_error(p->act, q->act, NA));
-  }
-  return worst;
-}
-
-// In float.
-static void near_the_cpu(void **state) {
-  (void)state;
-  Many *x = many_open(COUNT);
-  Side *cpu = side_open(x, x->cpu, SN_GRADIENT_PRODUCTS, true);
-  clear(cpu);
-  run(cpu, false, SN_GRADIENT_PENDING);
-  for (int method = SN_GRADIENT_SWEEP; method <= SN_GRADIENT_PRODUCTS; ++method) {
-    SnBackend *b = open_library("emulator", 0, NULL);
-    Side *device = side_open(x, b, (SnGradientMethod)method, true);
-    clear(device);
-    run(device, false, SN_GRADIENT_PENDING);
-    const double error = bars_error(device, cpu);
-    printf("emulator, method %d: %.1e\n", method, error);
-    assert_true(error < 1e-3);
-    side_close(device);
-    sn_backend_free(b);
-  }
-  side_close(cpu);
-  many_close(x);
-}
-
 // The bar of the motor's force at the last state is that of the control that still stands there, by both methods.
 static void last_state(void **state) {
   (void)state;
@@ -278,33 +242,6 @@ static void divergence(void **state) {
   many_close(x);
 }
 
-// In steps of time, on little memory, with nothing taken on the way: the same bits.
-static void pauses(void **state) {
-  (void)state;
-  Many *x = many_open(COUNT);
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Side *whole = side_open(x, b, SN_GRADIENT_SWEEP, true), *parts = side_open(x, b, SN_GRADIENT_SWEEP, true);
-  const size_t used = memory_used(b);
-  clear(whole);
-  clear(parts);
-  run(whole, false, SN_GRADIENT_PENDING);
-  CountingClock count = {0};
-  const SnClock clock = counting_clock(&count);
-  int calls = 0;
-  for (int phase = 0; phase < 2; ++phase) {
-    begin(parts, phase == 0, phase ? SN_GRADIENT_ROLLED : SN_GRADIENT_PENDING);
-    while (!sn_backend_gradients(b, parts->d, &parts->batch, &clock, (double)atomic_load(&count.reads) + 1)) ++calls;
-  }
-  note(parts);
-  same(whole, parts);
-  assert_true(calls >= 2);
-  assert_int_equal(memory_used(b), used);
-  side_close(whole);
-  side_close(parts);
-  sn_backend_free(b);
-  many_close(x);
-}
-
 // The device goes between the phases, or on the way back: nothing of the call counts.
 static void lost_on_the_way(void **state) {
   (void)state;
@@ -331,9 +268,8 @@ static void lost_on_the_way(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_cpu),    cmocka_unit_test(cfd_goes_on),
-                                     cmocka_unit_test(near_the_cpu),   cmocka_unit_test(last_state),
-                                     cmocka_unit_test(divergence),     cmocka_unit_test(pauses),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_cpu), cmocka_unit_test(cfd_goes_on),
+                                     cmocka_unit_test(last_state), cmocka_unit_test(divergence),
                                      cmocka_unit_test(lost_on_the_way)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

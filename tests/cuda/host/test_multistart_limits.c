@@ -1,6 +1,4 @@
-// What bounds multistarts on a device: deadlines, loss of the device at any launch, memory over thousands of plans.
-#include <malloc.h>
-
+// What bounds multistarts on a device: deadlines, loss of the device at any launch, sessions that come and grow.
 #include "tests/cuda/host/multistart_fixture.h"
 
 // ---- deadlines ----
@@ -212,76 +210,6 @@ static void lost(void **state) {
 
 // ---- memory ----
 
-// Plans in thousands take no memory: neither the budget's, nor the device's, nor the process's.
-static void no_growth(void **state) {
-  (void)state;
-  enum { PLANS = 10000 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnDevice *device = device_host_of(dev)->device;
-  const SnSettings s = settings_of(&x, 2, 1);
-  SnPlanner *p = planner(&x, dev, &s, 1, NULL);
-  plan_at(p, 0);
-  SnBackendMemory before, after;
-  before = sn_backend_memory(dev);
-  const size_t free_before = device->memory_free(device), heap_before = mallinfo2().uordblks;
-  start_counting(dev);
-  for (int k = 0; k < PLANS; ++k) assert_int_equal(plan_at(p, 0).iterations, 1);
-  after = sn_backend_memory(dev);
-  assert_int_equal(count.iterations, PLANS);
-  stop_counting(dev);
-  assert_true(before.used == after.used && before.used > 0);
-  assert_true(device->memory_free(device) == free_before);
-  printf("heap: %zu bytes before, %zu after %d plans\n", heap_before, mallinfo2().uordblks, PLANS);
-  assert_true(mallinfo2().uordblks < heap_before + 65536);
-  sn_planner_free(p);
-  after = sn_backend_memory(dev);
-  assert_true(after.used == 0);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// Every allocation fails in turn: the room that needed it is refused in words, what there was works, and asked for
-// again it is there.
-static void no_memory(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  const SnSettings s = settings_of(&x, 12, 2);
-  int refused = 0;
-  for (int n = 1; n <= 30; ++n) {
-    char fault[32];
-    snprintf(fault, sizeof fault, "alloc:%d", n);
-    SnBackend *dev = open_library("emulator_double", 0, fault);
-    SnError err = {0};
-    SnBackendMemory memory;
-    SnBackendModel *d = sn_backend_load(dev, x.m, x.cost, 12, &err);
-    if (d && (sn_backend_reserve_gradients(dev, d, 2, &err) != SN_OK ||
-              sn_backend_reserve_multistart(dev, d, 2, &err) != SN_OK ||
-              sn_backend_reserve_multistart(dev, d, 5, &err) != SN_OK)) {
-      ++refused;
-      assert_non_null(strstr(err.text, "memory"));
-      assert_int_equal(sn_backend_reserve_gradients(dev, d, 2, NULL), SN_OK);
-      assert_int_equal(sn_backend_reserve_multistart(dev, d, 5, NULL), SN_OK);
-    }
-    sn_backend_unload(dev, d);
-    memory = sn_backend_memory(dev);
-    assert_true(memory.used == 0);
-    if (err.code != SN_OK) {  // it has failed, and fails no more
-      SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
-      const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
-      expect_equal(&want, &got);
-      sn_planner_free(a);
-      sn_planner_free(b);
-    }
-    sn_backend_free(dev);
-  }
-  printf("%d refused\n", refused);
-  assert_true(refused >= 4);  // what a session has to itself; the rest is made up for by less
-  scene_close(&x);
-}
-
 // Sessions come, grow and go while others stay; at the end all is given back. What does not fit is refused, and the
 // planner goes on as it was.
 static void rooms(void **state) {
@@ -325,9 +253,7 @@ int main(void) {
       cmocka_unit_test(deadline_of_another),
       cmocka_unit_test(deadline_of_another_number),
       cmocka_unit_test(lost),
-      cmocka_unit_test(no_memory),
       cmocka_unit_test(rooms),
-      cmocka_unit_test(no_growth),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,143 +1,8 @@
-// Multistarts on a device, the host in its place, through planners: bit for bit those of the CPU's backend in double
-// precision, alone and with other sessions, whole and in slices, while settings, weights and targets change.
+// Multistarts on a device, the host in its place, through planners, beside what holds of all jobs (test_jobs.c): bit
+// for bit those of the CPU's backend in double precision, with other sessions, while jobs come and go.
 #include "tests/cuda/host/multistart_fixture.h"
 
 enum { MOST = 8 };
-
-// Several plans in a row, each shifted against the one before.
-static void compare_plans(const Scene *x, SnBackend *dev, const SnSettings *s, int plans) {
-  SnPlanner *a = planner(x, x->cpu, s, 3, NULL), *b = planner(x, dev, s, 3, NULL);
-  for (int k = 0; k < plans; ++k) {
-    const double time = 3 * k * (double)x->m->opt.timestep;
-    const SnPlan want = plan_at(a, time), got = plan_at(b, time);
-    assert_int_equal(want.status, SN_PLAN_OK);
-    assert_int_equal(want.iterations, s->adam_iterations);
-    assert_true(want.cost_after < want.cost_before);
-    expect_equal(&want, &got);
-  }
-  sn_planner_free(a);
-  sn_planner_free(b);
-}
-
-static void same_plans_as_cpu(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 20, 5);
-  compare_plans(&x, dev, &s, 2);
-  s.gradient = SN_GRADIENT_PRODUCTS;
-  s.adam_starts = 3;
-  compare_plans(&x, dev, &s, 2);
-  s.gradient = SN_GRADIENT_SWEEP;
-  s.adam_moments = SN_MOMENTS_KEPT;
-  compare_plans(&x, dev, &s, 4);
-  s.adam_knots = 6;
-  s.adam_interpolation = SN_SPLINE_CUBIC;
-  s.adam_clip = SN_CLIP_STEP;
-  compare_plans(&x, dev, &s, 4);
-  s.cfd = SN_CFD_BACKWARD;
-  compare_plans(&x, dev, &s, 2);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// Blocks side by side, and blocks with little or much shared memory.
-static void same_plans_on_any_device(void **state) {
-  (void)state;
-  const char *const faults[] = {"blocks:3", "shared:8192", "shared:200000,blocks:2"};
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {
-    SnBackend *dev = open_library("emulator_double", 0, faults[i]);
-    SnSettings s = settings_of(&x, 16, 3);
-    s.adam_starts = 3;
-    compare_plans(&x, dev, &s, 2);
-    s.gradient = SN_GRADIENT_PRODUCTS;
-    compare_plans(&x, dev, &s, 1);
-    sn_backend_free(dev);
-  }
-  scene_close(&x);
-}
-
-// A hand with contacts, some at a distance, too.
-static void same_plans_of_a_hand(void **state) {
-  (void)state;
-  Scene x;
-  if (!scene_open(&x, "hand_balls")) skip();
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 10, 3);
-  s.adam_starts = 2;
-  compare_plans(&x, dev, &s, 1);
-  s.cfd = SN_CFD_BACKWARD;
-  s.cfd_reach = 0.02;
-  compare_plans(&x, dev, &s, 1);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// Starts that diverge step back; the others go on.
-static void diverging(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 20, 6);
-  s.adam_starts = 4;
-  s.noise_scale = 1;
-  SnPlanner *free = planner(&x, x.cpu, &s, 3, NULL);
-  int differ = 0;
-  for (double most = 0.05; most < 3; most *= 1.6) {
-    s.max_velocity = most;
-    SnPlanner *a = planner(&x, x.cpu, &s, 3, NULL), *b = planner(&x, dev, &s, 3, NULL);
-    const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
-    expect_equal(&want, &got);
-    sn_planner_reset(free, 3, NULL);
-    const SnPlan without = plan_at(free, 0);
-    differ += want.status == SN_PLAN_OK && without.cost_after != want.cost_after;
-    sn_planner_free(a);
-    sn_planner_free(b);
-  }
-  assert_true(differ > 0);
-  sn_planner_free(free);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
-
-// The rule, a weight and a target change between two iterations: the CPU's plan bit for bit.
-static void tuned_live(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 20, 6);
-  SnPlanner *p[2] = {planner(&x, x.cpu, &s, 3, NULL), planner(&x, dev, &s, 3, NULL)};
-  const double target[3] = {0.3, 0.1, 1.2};
-  SnPlan plan[2];
-  start_counting(dev);
-  for (int k = 0; k < 2; ++k) {
-    SnSettings tuned = s;
-    begin_at(p[k], 0);
-    // On the CPU a slice ends with an iteration; a device's does when its end has come.
-    for (int i = 0; i < 5; ++i) {
-      if (i == 1) tuned.adam_rate = 0.1;
-      if (i == 2) tuned.adam_clip_norm = 0.01;
-      if (i > 0 && i < 3) assert_int_equal(sn_planner_configure(p[k], &tuned, NULL), SN_OK);
-      if (i == 3) assert_int_equal(sn_planner_set_weight(p[k], "effort", 0.5, 0, NULL), SN_OK);
-      if (i == 4) assert_int_equal(sn_planner_set_target(p[k], "reach", target, 3, NULL), SN_OK);
-      assert_false(sn_planner_slice(p[k], k == 0 ? INFINITY : -1));
-      assert_int_equal(sn_planner_iterations(p[k]), i + 1);
-    }
-    plan[k] = finish_plan(p[k]);
-  }
-  expect_equal(&plan[0], &plan[1]);
-  assert_int_equal(count.iterations, 6);
-  stop_counting(dev);
-  sn_planner_free(p[0]);
-  sn_planner_free(p[1]);
-  sn_backend_free(dev);
-  scene_close(&x);
-}
 
 // Without a deadline nobody waits between two iterations of a plan: one copy in.
 static void copies(void **state) {
@@ -341,48 +206,10 @@ static void two_models(void **state) {
   for (int k = 0; k < 2; ++k) scene_close(&x[k]);
 }
 
-// Floats: what a multistart comes to, against the CPU in double. Adam moves a control by its rate also where its
-// derivative is small, and rounding then says in which direction: iterates part, what they gain does less.
-static void floats(void **state) {
-  (void)state;
-  const struct {
-    const char *task;
-    int horizon, iterations;
-    double most;  // difference of what was gained, as a part of it
-  } table[] = {{"arm_reach", 20, 8, 0.05}, {"hand_balls", 10, 3, 0.05}};
-  SnBackend *dev = open_library("emulator", 0, NULL);
-  for (size_t k = 0; k < sizeof table / sizeof *table; ++k) {
-    Scene x;
-    if (!scene_open(&x, table[k].task)) continue;
-    const SnSettings s = settings_of(&x, table[k].horizon, table[k].iterations);
-    SnPlanner *a = planner(&x, x.cpu, &s, 1, NULL), *b = planner(&x, dev, &s, 1, NULL);
-    const SnPlan want = plan_at(a, 0), got = plan_at(b, 0);
-    const double gain = want.cost_before - want.cost_after;
-    const double off = fabs((got.cost_before - got.cost_after) - gain) / gain;
-    printf("%s: %d iterations gain %.4g, in floats %.2g of it otherwise\n", table[k].task, want.iterations, gain, off);
-    assert_true(off > 0 && off < table[k].most);
-    sn_planner_free(a);
-    sn_planner_free(b);
-    scene_close(&x);
-  }
-  sn_backend_free(dev);
-  sn_oracle_needs_myosuite();
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_plans_as_cpu),
-      cmocka_unit_test(same_plans_on_any_device),
-      cmocka_unit_test(same_plans_of_a_hand),
-      cmocka_unit_test(diverging),
-      cmocka_unit_test(tuned_live),
-      cmocka_unit_test(copies),
-      cmocka_unit_test(evaluated_between),
-      cmocka_unit_test(batched),
-      cmocka_unit_test(uneven),
-      cmocka_unit_test(come_and_go),
-      cmocka_unit_test(two_models),
-      cmocka_unit_test(floats),
+      cmocka_unit_test(copies), cmocka_unit_test(evaluated_between), cmocka_unit_test(batched),
+      cmocka_unit_test(uneven), cmocka_unit_test(come_and_go),       cmocka_unit_test(two_models),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-// A backend in a library, from the program's side, on the emulator: what is refused and how, memory, faults, changes of
+// A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages, changes of
 // the cost while it runs.
 #include "planner/backend/backend_impl.h"
 #include "tests/cuda/plugin_fixture.h"
@@ -31,6 +31,21 @@ static void refusals(void **state) {
   assert_string_equal(names[0], "cpu");
   assert_true(names == sn_backend_names());
   for (int i = 1; names[i]; ++i) assert_string_equal(names[i], "cuda");
+}
+
+// Blocks have whole warps, and memory of at least no bytes.
+static void block_options(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.block_threads = 33;
+  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
+  assert_non_null(strstr(err.text, "33"));
+  options.block_threads = 64;
+  options.block_shared = -1;
+  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
+  assert_int_equal(err.code, SN_ERR_ARGUMENT);
 }
 
 static void description(void **state) {
@@ -168,90 +183,6 @@ static void stages(void **state) {
   scene_close(&x);
 }
 
-// ---- faults ----
-
-// Every allocation fails once: a text or less at once, nothing leaks, and what could be loaded works.
-static void allocations_fail(void **state) {
-  (void)state;
-  enum { STEPS = 12, COUNT = 7 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
-  rollouts_run(&x, b, &want);
-  sn_backend_free(b);
-  // Some failures are made up for by less memory, so the end is where many in a row change nothing.
-  int failed = 0, good = 0;
-  for (int n = 1; good < 20; ++n) {
-    bool all = false;
-    char fault[40];
-    SnError err = {0};
-    snprintf(fault, sizeof fault, "alloc:%d", n);
-    b = open_library("emulator_double", 0, fault);
-    SnBackendModel *d = sn_backend_load(b, x.m, x.cost, STEPS, &err);
-    if (d) {
-      const size_t before = memory_used(b);
-      SnCode code = sn_backend_reserve_rollouts(b, d, COUNT, &err);
-      if (code != SN_OK) assert_int_equal(memory_used(b), before);
-      if (code == SN_OK) code = sn_backend_reserve_gradients(b, d, 3, &err);
-      if (code == SN_OK) code = sn_backend_reserve_multistart(b, d, 2, &err);
-      all = code == SN_OK;
-      rollouts_clear(&got);
-      assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));
-      rollouts_equal(&want, &got);
-      sn_backend_unload(b, d);
-    }
-    good = all ? good + 1 : 0;
-    if (!all) {
-      ++failed;
-      assert_int_equal(err.code, SN_ERR_LIMIT);
-      assert_non_null(strstr(err.text, "the device has no memory for it"));
-    }
-    assert_int_equal(memory_used(b), 0);
-    sn_backend_free(b);
-  }
-  printf("%d allocations failed\n", failed);
-  assert_true(failed >= 10);
-  rollouts_free(&want);
-  rollouts_free(&got);
-  scene_close(&x);
-}
-
-// The device is lost at the n-th launch: all operations return at once, and all memory is given back.
-static void launches_fail(void **state) {
-  (void)state;
-  enum { STEPS = 12, COUNT = 3 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  Rollouts r = rollouts_make(&x, STEPS, COUNT);
-  for (int n = 1; n <= 3; ++n) {
-    char fault[40], text[300] = "";
-    SnError err = {0};
-    CountingClock count = {0};
-    snprintf(fault, sizeof fault, "launch:%d", n);
-    SnBackend *b = open_library("emulator_double", 0, fault);
-    SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
-    rollouts_clear(&r);
-    assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
-    while (!sn_backend_lost(b, text, sizeof text)) assert_false(rollouts_until(b, d, &r, &count, 3));
-    printf("%s\n", text);
-    assert_non_null(strstr(text, "launch"));
-    for (int i = 0; i < COUNT; ++i) assert_int_equal(r.batch.done[i], 0);
-    // Everything else, too.
-    assert_false(sn_backend_rollouts(b, other, &r.batch, steady_clock(), INFINITY));
-    sn_backend_abandon(b, d);
-    assert_int_equal(sn_backend_reserve_rollouts(b, other, 50, &err), SN_ERR_STATE);
-    assert_non_null(strstr(err.text, "the device is lost: "));
-    assert_null(sn_backend_load(b, x.m, x.cost, 2 * STEPS, &err));
-    sn_backend_update(b, d);
-    sn_backend_unload(b, d);
-    sn_backend_unload(b, other);
-    sn_backend_free(b);
-  }
-  rollouts_free(&r);
-  scene_close(&x);
-}
-
 // ---- what changes live ----
 
 // Weights, and targets that follow an element or do not.
@@ -291,51 +222,12 @@ static void live_changes(void **state) {
   scene_close(&x);
 }
 
-// A change that there is no memory for: nothing is computed until there is.
-static void change_does_not_fit(void **state) {
-  (void)state;
-  enum { STEPS = 20, COUNT = 5 };
-  Scene x;
-  scene_pile(&x);
-  SnError err = {0};
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
-  SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
-  const size_t both = memory_used(b);
-  sn_backend_unload(b, d);
-  sn_backend_unload(b, other);
-  sn_backend_free(b);
-  b = open_library("emulator_double", (double)both + 1000, NULL);
-  other = scene_load(b, &x, STEPS);
-  d = scene_load(b, &x, STEPS);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
-  const double place[3] = {0.5, 0.5, 0.5};
-  assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
-  sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
-  memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
-  sn_backend_update(b, d);
-  assert_false(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
-  for (int i = 0; i < COUNT; ++i) assert_int_equal(device.batch.done[i], 0);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, 2 * COUNT, &err), SN_ERR_STATE);
-  assert_non_null(strstr(err.text, "has no model since its cost was changed"));
-  sn_backend_abandon(b, d);
-  sn_backend_unload(b, other);
-  assert_true(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
-  rollouts_run(&x, x.cpu, &cpu);
-  rollouts_equal(&cpu, &device);
-  sn_backend_unload(b, d);
-  assert_int_equal(memory_used(b), 0);
-  rollouts_free(&cpu);
-  rollouts_free(&device);
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refusals),      cmocka_unit_test(description),  cmocka_unit_test(sessions_share_a_model),
-      cmocka_unit_test(budget),        cmocka_unit_test(stages),       cmocka_unit_test(allocations_fail),
-      cmocka_unit_test(launches_fail), cmocka_unit_test(live_changes), cmocka_unit_test(change_does_not_fit)};
+      cmocka_unit_test(refusals),     cmocka_unit_test(block_options),
+      cmocka_unit_test(description),  cmocka_unit_test(sessions_share_a_model),
+      cmocka_unit_test(budget),       cmocka_unit_test(stages),
+      cmocka_unit_test(live_changes),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

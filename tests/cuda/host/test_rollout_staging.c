@@ -1,6 +1,6 @@
-// Batches whose candidates differ in state, controls and targets and give all their states, on the emulator: the bits
-// of the CPU in double, near it in float; in groups, in slices, in one launch with those of other sessions; what does
-// not fit, and a device that is lost on the way.
+// Batches whose candidates differ in state, controls and targets and give all their states, on the emulator, beside
+// what holds of all jobs (test_jobs.c): what they share and leave out, in groups, in one launch with those of other
+// sessions.
 #include "tests/cuda/batch_fixture.h"
 
 enum { COUNT = 9 };
@@ -65,65 +65,6 @@ static void few_outputs(void **state) {
     written_same(cpu, device, COUNT);
     assert_int_equal(device->steps[0], SENSING_STEPS);
   }
-  sn_backend_free(b);
-  written_free(cpu);
-  written_free(device);
-  many_close(x);
-}
-
-// Numbers of a trajectory in float against double, array by array.
-static void floats_are_near(void **state) {
-  (void)state;
-  Many *x = many_open(COUNT);
-  Written *cpu = written_make(x), *device = written_make(x);
-  SnBackend *b = open_library("emulator", 0, NULL);
-  SnBatch batch = many_batch(x, cpu, true), there = many_batch(x, device, true);
-  const SnModel *m = x->body->m;
-  double worst[6] = {0};
-  many_run(x, x->cpu, &batch, cpu);
-  many_run(x, b, &there, device);
-  for (int k = 0; k < COUNT; ++k) {
-    const SnTrajectory *p = &cpu->out[k], *q = &device->out[k];
-    const double error[] = {numbers_error(q->time, p->time, MANY_ROWS),
-                            numbers_error(q->qpos, p->qpos, MANY_ROWS * m->nq),
-                            numbers_error(q->qvel, p->qvel, MANY_ROWS * m->nv),
-                            numbers_error(q->act, p->act, MANY_ROWS * m->na),
-                            numbers_error(q->cost, p->cost, MANY_ROWS),
-                            numbers_error(q->sensordata, p->sensordata, MANY_ROWS * m->nsensordata)};
-    for (int i = 0; i < 6; ++i) worst[i] = sn_larger(worst[i], error[i]);
-    assert_true(fabs(device->cost[k] - cpu->cost[k]) < 1e-5 * cpu->cost[k]);
-    assert_int_equal(device->steps[k], SENSING_STEPS);
-  }
-  printf("in float: time %.1e, qpos %.1e, qvel %.1e, act %.1e, cost %.1e, sensordata %.1e\n", worst[0], worst[1],
-         worst[2], worst[3], worst[4], worst[5]);
-  for (int i = 0; i < 5; ++i) assert_true(worst[i] < 1e-4);
-  assert_true(worst[1] > 0 && worst[5] < 1e-2);
-  sn_backend_free(b);
-  written_free(cpu);
-  written_free(device);
-  many_close(x);
-}
-
-// A bound on the velocity that some pass: the others know nothing of it.
-static void divergence(void **state) {
-  (void)state;
-  Many *x = many_open(COUNT);
-  Written *cpu = written_make(x), *device = written_make(x);
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  SnBatch batch = many_batch(x, cpu, true), there = many_batch(x, device, true);
-  int early = 0, never = 0;
-  for (double limit = 0.5; limit < 8; limit *= 1.4) {
-    batch.max_velocity = there.max_velocity = limit;
-    many_run(x, x->cpu, &batch, cpu);
-    many_run(x, b, &there, device);
-    written_same(cpu, device, COUNT);
-    for (int k = 0; k < COUNT; ++k) {
-      early += device->steps[k] > 0 && device->steps[k] < SENSING_STEPS && isnan(device->out[k].time[SENSING_STEPS]);
-      never += device->steps[k] == SENSING_STEPS && !isnan(device->out[k].time[SENSING_STEPS]);
-    }
-  }
-  printf("%d diverged on the way, %d not at all\n", early, never);
-  assert_true(early > 0 && never > 0);
   sn_backend_free(b);
   written_free(cpu);
   written_free(device);
@@ -254,38 +195,10 @@ static void groups(void **state) {
   many_close(x);
 }
 
-// The device goes in the middle of a batch: nothing of it counts.
-static void lost_on_the_way(void **state) {
-  (void)state;
-  Many *x = many_open(COUNT);
-  Written *got = written_make(x);
-  SnBackend *b = open_library("emulator_double", 0, "launch:3");
-  SnBackendModel *d = many_load(x, b, true);
-  SnBatch batch = many_batch(x, got, true);
-  CountingClock count = {0};
-  const SnClock clock = counting_clock(&count);
-  char text[256];
-  written_clear(got, COUNT);
-  bool lost = false;
-  for (int k = 0; k < 20 && !lost; ++k) {
-    assert_false(sn_backend_rollouts(b, d, &batch, &clock, (double)atomic_load(&count.reads) + 3));
-    lost = sn_backend_lost(b, text, sizeof text);
-  }
-  assert_true(lost);
-  printf("%s\n", text);
-  for (int i = 0; i < COUNT; ++i) assert_int_equal(got->done[i], 0);
-  assert_int_equal(sn_backend_reserve_batches(b, d, 2 * COUNT, NULL), SN_ERR_STATE);
-  assert_false(sn_backend_rollouts(b, d, &batch, &clock, INFINITY));
-  sn_backend_unload(b, d);
-  sn_backend_free(b);
-  written_free(got);
-  many_close(x);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(same_as_cpu), cmocka_unit_test(few_outputs),        cmocka_unit_test(floats_are_near),
-      cmocka_unit_test(divergence),  cmocka_unit_test(together_in_slices), cmocka_unit_test(memory_is_reserved),
-      cmocka_unit_test(groups),      cmocka_unit_test(lost_on_the_way)};
+      cmocka_unit_test(same_as_cpu),        cmocka_unit_test(few_outputs), cmocka_unit_test(together_in_slices),
+      cmocka_unit_test(memory_is_reserved), cmocka_unit_test(groups),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

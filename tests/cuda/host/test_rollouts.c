@@ -1,53 +1,10 @@
-// Rollouts and plans of a backend in a library, on the emulator, against those of the CPU: the same bits in double, by
-// a table in float; slices of time; what overflows; several sessions in one launch.
+// Rollouts of a backend in a library, on the emulator, against those of the CPU, beside what holds of all jobs
+// (test_jobs.c): by a table in float; more candidates than run at once; what overflows; several sessions in one launch.
 #include "clients/base/statistics.h"
 #include "tests/cuda/plugin_fixture.h"
 
-// The same bits as the CPU: the same text in the same number type. Noise is of a seed, contacts as they are or from a
-// distance in the steps themselves.
-static void same_as_cpu(const char *name, int nstep) {
-  Scene x;
-  if (!scene_open(&x, name)) skip();
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  const SnCfdSettings cfd = sn_cfd_settings(&x.task->settings, NULL, true);
-  for (int with_cfd = 0; with_cfd < 2; ++with_cfd) {
-    Rollouts cpu = rollouts_make(&x, nstep, 6), device = rollouts_make(&x, nstep, 6);
-    rollouts_noisy(&cpu);
-    rollouts_noisy(&device);
-    SnState initial = *cpu.batch.state;
-    if (with_cfd) initial.cfd = &cfd;
-    cpu.batch.state = device.batch.state = &initial;
-    rollouts_run(&x, x.cpu, &cpu);
-    rollouts_run(&x, b, &device);
-    for (int i = 1; i < 6; ++i) assert_true(isfinite(cpu.batch.cost[i]) && cpu.batch.cost[i] != cpu.batch.cost[0]);
-    rollouts_equal(&cpu, &device);
-    assert_memory_equal(cpu.batch.warn, device.batch.warn, 6 * sizeof(int));
-    // Another seed is other noise, the same on both; candidate 0 has none.
-    const double first = device.batch.cost[0], second = device.batch.cost[1];
-    cpu.noise.seed = device.noise.seed = 12;
-    rollouts_run(&x, x.cpu, &cpu);
-    rollouts_run(&x, b, &device);
-    assert_true(device.batch.cost[0] == first && device.batch.cost[1] != second);
-    rollouts_equal(&cpu, &device);
-    rollouts_free(&cpu);
-    rollouts_free(&device);
-  }
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
-static void arm_same_as_cpu(void **state) {
-  (void)state;
-  same_as_cpu("arm_reach", 100);
-}
-
-static void hand_same_as_cpu(void **state) {
-  (void)state;
-  same_as_cpu("hand_balls", 48);
-}
-
-// Nor does it matter how much shared memory there is, how many blocks run at once and how many candidates a block
-// takes.
+// It does not matter how much shared memory there is, how many blocks run at once and how many candidates a block
+// takes. (The part tsan runs this.)
 static void shapes_do_not_matter(void **state) {
   (void)state;
   static const char *const faults[] = {"shared:65536", "shared:6000", "blocks:3"};
@@ -66,63 +23,6 @@ static void shapes_do_not_matter(void **state) {
   }
   rollouts_free(&cpu);
   rollouts_free(&device);
-  scene_close(&x);
-}
-
-// Two plans of a planner on the backend, without a deadline, into ctrl (2, rows).
-static size_t make_plans(const Scene *x, SnBackend *b, int planner, sn_real *ctrl, double cost[2]) {
-  SnError err = {0};
-  size_t rows = 0;
-  SnPlannerDef def = sn_default_planner_def();
-  def.model = x->o.m;
-  def.task = x->task;
-  def.backend = b;
-  def.settings = x->task->settings;
-  def.settings.planner = planner;
-  def.settings.horizon = 32;
-  def.settings.candidates = 20;
-  def.settings.iterations = 2;
-  def.settings.adam_iterations = 4;
-  def.settings.adam_starts = 2;
-  def.seed = 5;
-  SnPlanner *p = sn_planner_create(&def, &err);
-  if (!p) fail_msg("%s", err.text);
-  const SnState *s = sn_planner_initial(p);
-  for (int k = 0; k < 2; ++k) {
-    SnPlan plan;
-    SnPlanRequest q = sn_default_plan_request();
-    q.time = 8 * k * (double)x->m->opt.timestep;
-    q.qpos = s->qpos;
-    q.qvel = s->qvel;
-    q.act = s->act;
-    if (sn_planner_plan(p, &q, &plan, &err) != SN_OK) fail_msg("%s", err.text);
-    const size_t n = (size_t)plan.nstep * (size_t)plan.nu;
-    memcpy(ctrl + rows, plan.ctrl, sizeof *ctrl * n);
-    rows += n;
-    cost[k] = plan.cost_after;
-    assert_string_equal(plan.backend, sn_backend_name(b));
-    assert_false(plan.device_lost);
-  }
-  sn_planner_free(p);
-  return rows;
-}
-
-// Whole plans: the same bits by both planners.
-static void plans_are_the_same(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  for (int planner = SN_PLANNER_SAMPLING; planner <= SN_PLANNER_ADAM; ++planner) {
-    sn_real ctrl[2][4096];
-    double cost[2][2];
-    const size_t rows = make_plans(&x, x.cpu, planner, ctrl[0], cost[0]);
-    assert_true(rows < 4096);
-    assert_int_equal(make_plans(&x, b, planner, ctrl[1], cost[1]), rows);
-    assert_memory_equal(ctrl[0], ctrl[1], sizeof(sn_real) * rows);
-    assert_memory_equal(cost[0], cost[1], sizeof cost[0]);
-  }
-  sn_backend_free(b);
   scene_close(&x);
 }
 
@@ -167,61 +67,6 @@ static void floats_are_near(void **state) {
   sn_oracle_needs_myosuite();
 }
 
-// Rollouts that are interrupted, abandoned, taken up again between those of another session.
-static void slices(void **state) {
-  (void)state;
-  enum { STEPS = 60, COUNT = 9 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts want = rollouts_make(&x, STEPS, COUNT),
-           r[2] = {rollouts_make(&x, STEPS, COUNT), rollouts_make(&x, STEPS, COUNT)};
-  rollouts_noisy(&want);
-  rollouts_run(&x, b, &want);
-  SnBackendModel *d[2] = {scene_load(b, &x, STEPS), scene_load(b, &x, STEPS)};
-  CountingClock count = {0};
-  for (int k = 0; k < 2; ++k) rollouts_noisy(&r[k]);
-  // No time at all: nothing is done.
-  assert_false(rollouts_until(b, d[0], &r[0], &count, 0));
-  for (int i = 0; i < COUNT; ++i) assert_int_equal(r[0].batch.done[i], 0);
-  // A first slice is one step, which takes a second; then half of the time that is left.
-  bool done[2] = {false, false};
-  int calls = 0;
-  for (; !done[0] || !done[1]; ++calls)
-    for (int k = 0; k < 2; ++k)
-      if (!done[k]) done[k] = rollouts_until(b, d[k], &r[k], &count, 4 + k);
-  assert_true(calls > 3);
-  for (int k = 0; k < 2; ++k) rollouts_equal(&want, &r[k]);
-  // Another batch after one that was abandoned half way. (New sessions have not measured yet what a step takes.)
-  for (int k = 0; k < 2; ++k) {
-    sn_backend_unload(b, d[k]);
-    d[k] = scene_load(b, &x, STEPS);
-  }
-  rollouts_clear(&r[0]);
-  assert_false(rollouts_until(b, d[0], &r[0], &count, 4));
-  sn_backend_abandon(b, d[0]);
-  rollouts_clear(&r[0]);
-  r[0].batch.first = 3;
-  r[0].batch.count = 4;
-  assert_true(sn_backend_rollouts(b, d[0], &r[0].batch, steady_clock(), INFINITY));
-  assert_memory_equal(want.batch.cost + 3, r[0].batch.cost, 4 * sizeof(double));
-  // A session goes while its batch is under way; the other is not touched.
-  sn_backend_unload(b, d[0]);
-  d[0] = scene_load(b, &x, STEPS);
-  rollouts_clear(&r[0]);
-  rollouts_clear(&r[1]);
-  assert_false(rollouts_until(b, d[1], &r[1], &count, 4));
-  assert_false(rollouts_until(b, d[0], &r[0], &count, 4));
-  sn_backend_unload(b, d[0]);
-  assert_true(sn_backend_rollouts(b, d[1], &r[1].batch, steady_clock(), INFINITY));
-  rollouts_equal(&want, &r[1]);
-  sn_backend_unload(b, d[1]);
-  for (int k = 0; k < 2; ++k) rollouts_free(&r[k]);
-  rollouts_free(&want);
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
 // More candidates than the device runs at once: when time is up, the first of them are complete.
 static void some_are_complete(void **state) {
   (void)state;
@@ -232,7 +77,7 @@ static void some_are_complete(void **state) {
   Rollouts want = rollouts_make(&x, STEPS, COUNT), r = rollouts_make(&x, STEPS, COUNT);
   rollouts_noisy(&want);
   rollouts_noisy(&r);
-  rollouts_run(&x, b, &want);
+  rollouts_run(&x, x.cpu, &want);
   SnBackendModel *d = scene_load(b, &x, STEPS);
   CountingClock count = {0};
   int before = 0, halts = 0;
@@ -492,9 +337,7 @@ static void sessions_without_capacity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(arm_same_as_cpu),          cmocka_unit_test(hand_same_as_cpu),
-      cmocka_unit_test(shapes_do_not_matter),     cmocka_unit_test(plans_are_the_same),
-      cmocka_unit_test(floats_are_near),          cmocka_unit_test(slices),
+      cmocka_unit_test(shapes_do_not_matter),     cmocka_unit_test(floats_are_near),
       cmocka_unit_test(some_are_complete),        cmocka_unit_test(overflow_is_told),
       cmocka_unit_test(sessions_share_launches),  cmocka_unit_test(sessions_in_slices),
       cmocka_unit_test(sessions_lose_the_device), cmocka_unit_test(sessions_without_capacity)};

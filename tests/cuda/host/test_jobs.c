@@ -1,0 +1,508 @@
+// What holds of every kind of work on a device, the host in its place: the bits of the CPU in double whatever the
+// device and its memory are like, near it in float; pauses, what runs between them and what is dropped leave no trace;
+// memory that fails or moves; a device that is lost at any launch.
+#include "tests/cuda/host/job_fixture.h"
+
+#include <float.h>
+#include <malloc.h>
+
+#include "clients/base/statistics.h"
+
+// Calls a test for each kind.
+#define FOR_KINDS(kind) for (JobKind kind = 0; kind < JOB_KINDS; ++kind)
+
+typedef void SceneTest(const Scene *x);
+
+// On tasks without contacts, with them and without controls, and on a hand, where it is there.
+static void on_scenes(SceneTest *test) {
+  const char *const names[] = {"arm_reach", "billiard", "hand_balls"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    Scene x;
+    if (!scene_open(&x, names[i])) continue;
+    test(&x);
+    scene_close(&x);
+  }
+  sn_oracle_needs_myosuite();
+}
+
+static void on_arm(SceneTest *test) {
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  test(&x);
+  scene_close(&x);
+}
+
+// ---- bits ----
+
+// What is computed moves from item to item, and is what it should come to.
+static void is_something(const Job *j) {
+  for (int k = 0; k < JOB_ITEMS; ++k) {
+    if (job_has_gradients(j)) assert_int_equal(j->book[k].status, SN_GRADIENT_DONE);
+    if (job_is_adam(j)) assert_int_equal(j->book[k].status, j->adam.iterations);
+    if (j->kind < JOB_SWEEP) assert_int_equal(j->book[k].done, 1);
+    if (j->kind == JOB_BATCH && k > 0) assert_true(j->batch.cost[k] != j->batch.cost[0]);
+  }
+  if (j->m->nu == 0) return;
+  if (job_has_gradients(j)) assert_true(j->scalar[1] > 0);
+  if (job_is_adam(j)) assert_true(j->adam.best_cost < j->adam.cost_before);
+}
+
+static void check_bits(const Scene *x) {
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  FOR_KINDS(kind) for (int cfd = 0; cfd <= 1; ++cfd) {
+    Job *want = job_make(x, kind, cfd), *got = job_make(x, kind, cfd);
+    SnBackendModel *a = job_load(x->cpu, x, kind), *d = job_load(dev, x, kind);
+    for (int again = 0; again < 2; ++again) {
+      // The second time solvers with CFD start from the first; other noise is other candidates.
+      for (int k = 0; k < JOB_ITEMS; ++k) want->item[k].continues = got->item[k].continues = again;
+      want->noise.seed += (uint64_t)again;
+      got->noise.seed += (uint64_t)again;
+      const double first = again && kind == JOB_ROLLOUTS ? got->batch.cost[1] : 0;
+      job_run(x->cpu, a, want);
+      job_run(dev, d, got);
+      is_something(want);
+      job_same(want, got);
+      if (again && kind == JOB_ROLLOUTS && x->m->nu > 0) assert_true(got->batch.cost[1] != first);
+    }
+    sn_backend_unload(x->cpu, a);
+    sn_backend_unload(dev, d);
+    job_free(want);
+    job_free(got);
+  }
+  sn_backend_free(dev);
+}
+
+static void same_bits_as_cpu(void **state) {
+  (void)state;
+  on_scenes(check_bits);
+}
+
+// It does not matter how much shared memory there is and how many blocks run at once.
+static void check_devices(const Scene *x) {
+  static const char *const faults[] = {"blocks:3", "shared:6000", "shared:65536", "shared:200000,blocks:2"};
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    job_alone(x->cpu, x, want);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; ++i) {
+      SnBackend *dev = open_library("emulator_double", 0, faults[i]);
+      job_alone(dev, x, got);
+      job_same(want, got);
+      sn_backend_free(dev);
+    }
+    job_free(want);
+    job_free(got);
+  }
+}
+
+static void same_bits_on_any_device(void **state) {
+  (void)state;
+  on_arm(check_devices);
+}
+
+// Bounds on velocities that some pass: the bits of the CPU, and items with limits of their own know nothing of it.
+static void check_divergence(const Scene *x) {
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  int early = 0, never = 0;
+  FOR_KINDS(kind) {
+    Job *free = job_make(x, kind, false), *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    int differ = 0;
+    job_alone(dev, x, free);
+    for (double most = 1e-3; most < 8; most *= 2.5) {
+      job_limit(want, most);
+      job_limit(got, most);
+      job_alone(x->cpu, x, want);
+      job_alone(dev, x, got);
+      job_same(want, got);
+      differ += memcmp(free->number, got->number, got->nnumber * sizeof *got->number) != 0;
+      for (int k = 0; k < JOB_ITEMS && kind == JOB_BATCH; ++k) {
+        const bool ended = !isnan(got->out[k].time[JOB_STEPS]);
+        early += got->steps[k] > 0 && got->steps[k] < JOB_STEPS && !ended;
+        never += got->steps[k] == JOB_STEPS && ended;
+      }
+      if (!job_has_gradients(got)) continue;
+      if (most < 0.01) assert_int_equal(got->book[1].status, SN_GRADIENT_DIVERGED);
+      for (int k = 0; k < JOB_ITEMS; ++k)
+        assert_true(k == 1 || memcmp(&free->book[k], &got->book[k], sizeof free->book[k]) == 0);
+      assert_memory_equal(free->item[0].ctrl_bar, got->item[0].ctrl_bar, sizeof(double) * JOB_STEPS * (size_t)x->m->nu);
+    }
+    assert_true(differ > 0);
+    job_free(free);
+    job_free(want);
+    job_free(got);
+  }
+  assert_true(early > 0 && never > 0);
+  sn_backend_free(dev);
+}
+
+static void diverging(void **state) {
+  (void)state;
+  on_arm(check_divergence);
+}
+
+// Largest difference of what two jobs computed, relative to the largest number of an array of `n`.
+static double error_of(const double *a, const double *b, size_t n) {
+  double most = 0, off = 0;
+  for (size_t i = 0; i < n; ++i) {
+    assert_int_equal(isfinite(a[i]) != 0, isfinite(b[i]) != 0);
+    if (!isfinite(a[i])) continue;
+    most = sn_larger(most, fabs(a[i]));
+    off = sn_larger(off, fabs(a[i] - b[i]));
+  }
+  return off / (most + DBL_MIN);
+}
+
+// What is compared in float: costs of candidates, derivatives, what Adam gains. (Its iterates part: it moves a control
+// by its rate also where rounding says in which direction. What they gain does less.)
+static double float_error(const Job *a, const Job *b) {
+  double worst = 0;
+  if (job_is_adam(a)) {
+    const double gain = a->adam.cost_before - a->adam.best_cost;
+    return fabs((b->adam.cost_before - b->adam.best_cost) - gain) / (gain + DBL_MIN);
+  }
+  if (!job_has_gradients(a)) return error_of(a->batch.cost, b->batch.cost, JOB_ITEMS);
+  for (int k = 0; k < JOB_ITEMS; ++k) {
+    const double *from = a->item[k].term, *to = b->item[k].term;
+    const size_t n = (size_t)(a->item[k].target_bar - from);
+    worst = sn_larger(worst, error_of(from, to, n));
+  }
+  return worst;
+}
+
+static void check_floats(const Scene *x) {
+  static const struct {
+    const char *model;
+    double most[JOB_KINDS];
+  } table[] = {{"arm_reach.xml", {5e-6, 1e-5, 1e-5, 1e-5, 1e-3, 0.05, 0.05}},
+               {"billiard.xml", {5e-6, 1e-5, 1e-5, 1e-5, 1e-3, 0.05, 0.05}},
+               {"", {5e-6, 1e-5, 5e-3, 5e-3, 1e-2, 0.05, 0.05}}};
+  SnBackend *dev = open_library("emulator", 0, NULL);
+  int row = 0;
+  while (table[row].model[0] && strcmp(table[row].model, x->task->model) != 0) ++row;
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    job_alone(x->cpu, x, want);
+    job_alone(dev, x, got);
+    const double off = float_error(want, got);
+    printf("%s, %s: %.2g in floats\n", x->task->model, job_names[kind], off);
+    for (int k = 0; k < JOB_ITEMS; ++k)
+      assert_true(want->book[k].done == got->book[k].done && want->book[k].status == got->book[k].status);
+    assert_true((off > 0 || x->m->nu == 0) && off < table[row].most[kind]);
+    job_free(want);
+    job_free(got);
+  }
+  sn_backend_free(dev);
+}
+
+static void floats_are_near(void **state) {
+  (void)state;
+  on_scenes(check_floats);
+}
+
+// ---- pauses ----
+
+// Two sessions of a model, each stopped by its clock wherever that can be, the other's work between.
+static void check_slices(const Scene *x) {
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got[2] = {job_make(x, kind, false), job_make(x, kind, false)};
+    SnBackendModel *d[2] = {job_load(dev, x, kind), job_load(dev, x, kind)};
+    CountingClock count = {0};
+    bool done[2] = {false, false};
+    int calls = 0;
+    job_alone(dev, x, want);
+    for (int k = 0; k < 2; ++k) job_clear(got[k]);
+    for (; !done[0] || !done[1]; ++calls) {
+      const int k = calls % 2;
+      assert_true(calls < 1000);
+      if (!done[k]) done[k] = job_slice(dev, d[k], got[k], &count);
+    }
+    assert_true(calls > 3);
+    for (int k = 0; k < 2; ++k) {
+      job_same(want, got[k]);
+      sn_backend_unload(dev, d[k]);
+      job_free(got[k]);
+    }
+    job_free(want);
+  }
+  sn_backend_free(dev);
+}
+
+static void slices(void **state) {
+  (void)state;
+  on_arm(check_slices);
+}
+
+// Begins a job with other controls, and stops it before its first launch or half way. Nothing of it counts.
+static void stop_other(const Scene *x, SnBackend *dev, SnBackendModel *d, JobKind kind, bool half) {
+  Job *other = job_make(x, kind, false);
+  CountingClock count = {0};
+  const SnClock clock = counting_clock(&count);
+  other->ctrl[0] += 0.5;
+  other->first[0] += 0.5;
+  job_clear(other);
+  const bool done = half ? job_slice(dev, d, other, &count) : job_until(dev, d, other, &clock, -1);
+  assert_false(done);
+  for (int i = 0; i < JOB_ITEMS; ++i) assert_true(!other->done[i] && other->item[i].status == SN_GRADIENT_PENDING);
+  if (job_is_adam(other)) sn_backend_multistart_end(dev, d, &other->adam);
+  if (!job_is_adam(other)) sn_backend_abandon(dev, d);
+  job_free(other);
+}
+
+// A job that is dropped, before its inputs have been read or half way, leaves nothing behind; nor does one whose
+// session goes, and its model with it. (The emulator is lost where a host writes to what a copy has not read yet.)
+static void check_dropped(const Scene *x) {
+  FOR_KINDS(kind) for (int half = 0; half < 2; ++half) {
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false), *late = job_make(x, kind, false);
+    SnBackendModel *d = job_load(dev, x, kind);
+    CountingClock count = {0};
+    const SnClock clock = counting_clock(&count);
+    char text[300] = "";
+    job_alone(x->cpu, x, want);
+    stop_other(x, dev, d, kind, half);
+    job_run(dev, d, got);
+    job_same(want, got);
+    sn_backend_unload(dev, d);
+    d = job_load(dev, x, kind);  // which has not measured yet what a step takes
+    job_clear(late);
+    assert_false(half ? job_slice(dev, d, late, &count) : job_until(dev, d, late, &clock, -1));
+    sn_backend_unload(dev, d);
+    if (sn_backend_lost(dev, text, sizeof text)) fail_msg("%s", text);
+    job_alone(dev, x, got);
+    job_same(want, got);
+    sn_backend_free(dev);
+    job_free(want);
+    job_free(got);
+    job_free(late);
+  }
+}
+
+static void dropped(void **state) {
+  (void)state;
+  on_arm(check_dropped);
+}
+
+// A job that was stopped goes on, and another is computed, although a session with more to do has moved the memory that
+// they share; and although the model that was loaded last, with a stream of its own, is another.
+static void check_moves(const Scene *x) {
+  Scene y;
+  SnError err = {0};
+  assert_true(scene_open(&y, "billiard"));
+  FOR_KINDS(kind) {
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    SnBackendModel *d = job_load(dev, x, kind), *last = job_load(dev, &y, kind);
+    CountingClock count = {0};
+    job_alone(x->cpu, x, want);
+    job_clear(got);
+    assert_false(job_slice(dev, d, got, &count));
+    SnBackendModel *longer = scene_load(dev, x, 20 * JOB_MOST);
+    const size_t before = memory_used(dev);
+    // Gradients move Adam's pool and tell it so; more starts would have it begin anew.
+    if (job_reserve(dev, longer, kind < JOB_ADAM ? kind : JOB_SWEEP, 100, &err) != SN_OK) fail_msg("%s", err.text);
+    assert_true(memory_used(dev) > before);
+    assert_true(job_until(dev, d, got, steady_clock(), (double)INFINITY));
+    job_same(want, got);
+    job_run(dev, d, got);
+    job_same(want, got);
+    sn_backend_unload(dev, longer);
+    sn_backend_unload(dev, d);
+    sn_backend_unload(dev, last);
+    assert_int_equal(memory_used(dev), 0);
+    sn_backend_free(dev);
+    job_free(want);
+    job_free(got);
+  }
+  scene_close(&y);
+}
+
+static void memory_moves(void **state) {
+  (void)state;
+  on_arm(check_moves);
+}
+
+// ---- memory ----
+
+// Budgets from the least that is enough to what is taken without one: the same bits; with less a refusal in words.
+static void check_budgets(const Scene *x) {
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    SnBackendModel *d = job_load(dev, x, kind);
+    const double whole = (double)memory_used(dev);
+    sn_backend_unload(dev, d);
+    sn_backend_free(dev);
+    double lo = 0, hi = whole;
+    job_alone(x->cpu, x, want);
+    while (hi - lo > 4096) {
+      const double budget = 0.5 * (lo + hi);
+      SnError err = {0};
+      dev = open_library("emulator_double", budget, NULL);
+      d = sn_backend_load(dev, x->m, x->cost, JOB_MOST, &err);
+      const bool fits = d && job_reserve(dev, d, kind, 0, &err) == SN_OK;
+      assert_true(memory_used(dev) <= (size_t)budget);
+      if (fits) {
+        job_run(dev, d, got);
+        job_same(want, got);
+      } else {
+        assert_int_equal(err.code, SN_ERR_LIMIT);
+        assert_non_null(strstr(err.text, "the budget is "));
+      }
+      *(fits ? &hi : &lo) = budget;
+      sn_backend_unload(dev, d);
+      assert_int_equal(memory_used(dev), 0);
+      sn_backend_free(dev);
+    }
+    for (double budget = hi; budget < whole; budget *= 1.3) {
+      dev = open_library("emulator_double", budget, NULL);
+      job_alone(dev, x, got);
+      job_same(want, got);
+      sn_backend_free(dev);
+    }
+    if (kind == JOB_SWEEP) assert_true(whole > 1.5 * hi);
+    job_free(want);
+    job_free(got);
+  }
+}
+
+static void budgets(void **state) {
+  (void)state;
+  on_arm(check_budgets);
+}
+
+// Every allocation fails in turn: what needed it is refused in words, what there was stays, and asked for again it is
+// there. Some failures are made up for by less memory.
+static void check_allocations(const Scene *x) {
+  int refused = 0;
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    job_alone(x->cpu, x, want);
+    for (int n = 1; n <= 16; ++n) {
+      char fault[32];
+      SnError err = {0};
+      snprintf(fault, sizeof fault, "alloc:%d", n);
+      SnBackend *dev = open_library("emulator_double", 0, fault);
+      SnBackendModel *d = sn_backend_load(dev, x->m, x->cost, JOB_MOST, &err);
+      if (!d) d = scene_load(dev, x, JOB_MOST);
+      for (int more = 0; more < 4; more += 3) {
+        const size_t before = memory_used(dev);
+        SnError told = {0};
+        if (job_reserve(dev, d, kind, more, &told) == SN_OK) continue;
+        err = told;
+        if (kind < JOB_SWEEP) assert_int_equal(memory_used(dev), before);
+        assert_int_equal(job_reserve(dev, d, kind, more, NULL), SN_OK);
+      }
+      if (err.code != SN_OK) {
+        ++refused;
+        assert_int_equal(err.code, SN_ERR_LIMIT);
+        assert_non_null(strstr(err.text, "the device has no memory for it"));
+      }
+      job_run(dev, d, got);
+      job_same(want, got);
+      sn_backend_unload(dev, d);
+      assert_int_equal(memory_used(dev), 0);
+      sn_backend_free(dev);
+    }
+    job_free(want);
+    job_free(got);
+  }
+  printf("%d refused\n", refused);
+  assert_true(refused > 40);
+}
+
+static void allocations_fail(void **state) {
+  (void)state;
+  on_arm(check_allocations);
+}
+
+// Jobs by the hundreds take no memory: neither the budget's, nor the device's, nor the process's.
+static void check_growth(const Scene *x) {
+  FOR_KINDS(kind) {
+    SnBackend *dev = open_library("emulator_double", 0, NULL);
+    Job *j = job_make(x, kind, false);
+    SnBackendModel *d = job_load(dev, x, kind);
+    job_run(dev, d, j);
+    const size_t used = memory_used(dev), heap = mallinfo2().uordblks;
+    for (int k = 0; k < 200; ++k) job_run(dev, d, j);
+    assert_true(used > 0 && memory_used(dev) == used);
+    assert_true(mallinfo2().uordblks < heap + 65536);
+    sn_backend_unload(dev, d);
+    assert_int_equal(memory_used(dev), 0);
+    sn_backend_free(dev);
+    job_free(j);
+  }
+}
+
+static void no_growth(void **state) {
+  (void)state;
+  on_arm(check_growth);
+}
+
+// ---- loss ----
+
+// The device is lost at every launch in turn, of jobs in slices: nothing of them counts, there is a reason, whatever is
+// asked for then returns at once, and all memory is given back.
+static void check_loss(const Scene *x) {
+  FOR_KINDS(kind) {
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false), *was = job_make(x, kind, false);
+    bool done = false;
+    int n = 0;
+    job_alone(x->cpu, x, want);
+    job_clear(was);
+    for (; !done; ++n) {
+      char fault[32], text[300] = "";
+      SnError err = {0};
+      CountingClock count = {0};
+      snprintf(fault, sizeof fault, "launch:%d", n + 1);
+      SnBackend *dev = open_library("emulator_double", 0, fault);
+      SnBackendModel *d = job_load(dev, x, kind), *other = scene_load(dev, x, JOB_STEPS);
+      job_clear(got);
+      while (!done && !sn_backend_lost(dev, text, sizeof text)) done = job_slice(dev, d, got, &count);
+      if (done) {
+        job_same(want, got);
+      } else {
+        assert_non_null(strstr(text, "launch"));
+        if (job_is_adam(got)) sn_backend_multistart_end(dev, d, &got->adam);
+        assert_int_equal(got->adam.done, 0);
+        assert_memory_equal(got->number, was->number, was->nnumber * sizeof *was->number);
+        assert_memory_equal(got->done, was->done, sizeof was->done);
+        for (int k = 0; k < JOB_ITEMS; ++k) assert_int_equal(got->item[k].status, SN_GRADIENT_PENDING);
+        assert_false(job_until(dev, d, got, steady_clock(), (double)INFINITY));
+        sn_backend_abandon(dev, d);
+        assert_int_equal(job_reserve(dev, other, kind, 50, &err), SN_ERR_STATE);
+        assert_non_null(strstr(err.text, "the device is lost: "));
+        assert_null(sn_backend_load(dev, x->m, x->cost, 2 * JOB_STEPS, &err));
+        sn_backend_update(dev, d);
+      }
+      assert_true(n < 1000);
+      sn_backend_unload(dev, d);
+      sn_backend_unload(dev, other);
+      sn_backend_free(dev);
+    }
+    printf("%s: %d launches\n", job_names[kind], n - 1);
+    assert_true(n > 3);
+    job_free(want);
+    job_free(got);
+    job_free(was);
+  }
+}
+
+static void lost(void **state) {
+  (void)state;
+  on_arm(check_loss);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_cpu),
+                                     cmocka_unit_test(same_bits_on_any_device),
+                                     cmocka_unit_test(diverging),
+                                     cmocka_unit_test(floats_are_near),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(dropped),
+                                     cmocka_unit_test(memory_moves),
+                                     cmocka_unit_test(budgets),
+                                     cmocka_unit_test(allocations_fail),
+                                     cmocka_unit_test(no_growth),
+                                     cmocka_unit_test(lost)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
