@@ -29,7 +29,8 @@ from sinew.learn.training import CHECKPOINT, LOG
 
 CONTACTS = ("sigmoid", "mujoco")  # that policies are trained in
 WORLDS, SEED, SECONDS = 20, 1000, 10.0  # of the evaluation
-TABLE = "walks.csv"
+TABLE, LIFTS = "walks.csv", "lifts.csv"
+FEET = ("LF", "RF", "LH", "RH")
 HARD: dict[str, Any] = {"contact_solref": (0.004, 1.0), "contact_solimp": (0.99, 0.999, 0.001, 0.5, 2.0)}
 STEP = 0.001  # of hard contacts [s]
 COLORS = {"sigmoid": "#d1495b", "mujoco": "#30638e"}
@@ -44,9 +45,9 @@ class InMujoco(Quadruped):
         super().__init__(worlds, seed)
         if hard:
             self.frame_skip = round(self.dt / STEP)
-        self._theirs = np.empty(worlds, object)
-        self._theirs[:] = [self._of_mujoco(k, hard) for k in range(worlds)]
-        self._scratch = mujoco.MjData(self._theirs[0])
+        self.mujoco = np.empty(worlds, object)
+        self.mujoco[:] = [self._of_mujoco(k, hard) for k in range(worlds)]
+        self._scratch = mujoco.MjData(self.mujoco[0])
 
     def _of_mujoco(self, k: int, hard: bool) -> mujoco.MjModel:
         """Return MuJoCo's model of a world, changed by MuJoCo's own means."""
@@ -69,7 +70,7 @@ class InMujoco(Quadruped):
 
     def stepped(self, bodies: Bodies, ctrl: torch.Tensor, physics: Physics) -> tuple[Bodies, torch.Tensor]:
         """Return the bodies after the steps of controls (N, T, nu), and which of them are NaN, (N,)."""
-        models = self._theirs[bodies.goal[:, 0].numpy().astype(int)].tolist()
+        models = self.mujoco[bodies.goal[:, 0].numpy().astype(int)].tolist()
         time = torch.zeros(len(models), 1, dtype=torch.float64)
         state = torch.cat([time, bodies.qpos, bodies.qvel, bodies.act], 1).numpy()
         motion, _ = mujoco.rollout.rollout(
@@ -104,10 +105,16 @@ class Walk(NamedTuple):
         return self.up.astype(bool) & (self.speed > SPEED / 2)
 
 
-def walk(task: Quadruped, policy: Policy, physics: Physics, seconds: float = SECONDS, seed: int = SEED) -> Walk:
-    """Let a body walk in each of a task's worlds, without noise of actions."""
+def walk(
+    task: Quadruped,
+    policy: Policy,
+    physics: Physics,
+    seconds: float = SECONDS,
+    look: Callable[[Bodies], None] | None = None,
+) -> Walk:
+    """Let a body walk in each of a task's worlds, without noise of actions; `look` gets the bodies after each."""
     generator = torch.Generator()
-    generator.manual_seed(seed)
+    generator.manual_seed(SEED)
     count = len(task.friction)
     bodies = task.start(count, generator)
     bodies.goal[:, 0] = torch.arange(count)
@@ -118,8 +125,24 @@ def walk(task: Quadruped, policy: Policy, physics: Physics, seconds: float = SEC
             bodies = after.where(~up | diverged, bodies)
             actions += up
             up &= ~(diverged | task.terminated(bodies))
+            if look:
+                look(bodies)
     passed = actions.numpy() * task.dt
     return Walk(up.numpy(), bodies.qpos[:, 0].numpy() / passed, passed)
+
+
+def lifts(task: InMujoco, policy: Policy, seconds: float) -> np.ndarray:
+    """Return how high each foot is lifted [m], (4,): the mean over worlds of the most in the second half of a walk."""
+    seen: list[np.ndarray] = []
+    walk(task, policy, Physics(), seconds, lambda bodies: seen.append(bodies.qpos.numpy()))
+    model = task.mujoco[0]
+    data, feet = mujoco.MjData(model), [model.geom(name).id for name in FEET]
+    heights = []
+    for qpos in np.stack(seen[len(seen) // 2 :]).reshape(-1, model.nq):
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(model, data)
+        heights.append(data.geom_xpos[feet, 2] - model.geom_size[feet, 0])
+    return np.reshape(heights, (-1, len(task.friction), 4)).max(0).mean(0)
 
 
 def policy_of(folder: Path) -> Policy:
@@ -167,6 +190,19 @@ def evaluate(arguments: argparse.Namespace) -> None:
                     each = zip(task.friction, task.load, found.up.astype(int), found.speed, found.seconds, strict=True)
                     for world, numbers in enumerate(each):
                         rows.writerow([contact, seed, place, world, *(f"{x:.6g}" for x in numbers)])
+
+
+def measure_lifts(arguments: argparse.Namespace) -> None:
+    """Write how high each policy lifts its feet in MuJoCo's contact."""
+    worlds, seconds = (2, 0.2) if arguments.short else (WORLDS, 4.0)
+    task = InMujoco(worlds, SEED)
+    with (arguments.out / LIFTS).open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["contact", "seed", *FEET])
+        for contact in CONTACTS:
+            for seed in arguments.seeds:
+                found = lifts(task, policy_of(arguments.out / f"{contact}-{seed}"), seconds)
+                rows.writerow([contact, seed, *(f"{x:.4f}" for x in found)])
 
 
 def results(path: Path) -> dict[tuple[str, str], dict[str, list[Walk]]]:
@@ -239,8 +275,10 @@ def main() -> None:
             for contact in CONTACTS:
                 train(arguments, contact, seed)
         evaluate(arguments)
+        measure_lifts(arguments)
     found = results(arguments.out / TABLE)
     table(found)
+    print(f"feet are lifted by [m]:\n{(arguments.out / LIFTS).read_text()}")
     if arguments.picture:
         draw(arguments, found)
 
