@@ -224,7 +224,8 @@ def test_the_example_runs(tmp_path: Path) -> None:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        walks = [line.split() for line in done.stdout.splitlines() if line.startswith(("sigmoid", "mujoco"))]
+        walks = [line.split() for line in done.stdout.splitlines() if line.startswith(("sigmoid ", "mujoco "))]
         assert [x[0] for x in walks] == ["sigmoid"] * 4 + ["mujoco"] * 4
+        assert [x[:9] for x in done.stdout.splitlines()[-3:-1]] == ["sigmoid,1", "mujoco,1,"]  # lifts of feet
         assert "<svg" in picture.read_text()
         picture.unlink()
