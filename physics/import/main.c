@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "physics/base/files.h"
 #include "physics/import/import_files_private.h"
 #include "physics/import/import_mjcf.h"
 #include "physics/import/sandbox_private.h"
@@ -255,34 +256,18 @@ static bool open_output(Output *o) {
   return o->file != NULL;
 }
 
-static bool copy(FILE *from, int to) {
+static bool copy(FILE *from, FILE *to) {
   char bytes[65536];
   size_t n;
   for (rewind(from); (n = fread(bytes, 1, sizeof bytes, from)) > 0;)
-    for (size_t at = 0; at < n;) {
-      const ssize_t written = write(to, bytes + at, n - at);
-      if (written < 0 && errno != EINTR) return false;
-      at += written > 0 ? (size_t)written : 0;
-    }
+    if (fwrite(bytes, 1, n, to) != n) return false;
   return !ferror(from);
 }
 
 // Writes a file whole, or leaves what was there; false with errno.
 static bool write_output(const Output *o) {
-  char temporary[4096];
-  struct stat st;
-  errno = EEXIST;
-  if (stat(o->path, &st) == 0 && !S_ISREG(st.st_mode)) return false;  // a device would be replaced by the file
-  errno = ENAMETOOLONG;
-  if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", o->path) >= (int)sizeof temporary) return false;
-  const int fd = mkostemp(temporary, O_CLOEXEC);
-  if (fd < 0) return false;
-  const bool copied = copy(o->file, fd) && fchmod(fd, 0644) == 0;
-  const bool done = close(fd) == 0 && copied && rename(temporary, o->path) == 0;
-  const int why = errno;
-  if (!done) unlink(temporary);
-  errno = why;
-  return done;
+  SnDraft draft;
+  return sn_draft_begin(&draft, o->path, false) && sn_draft_end(&draft, o->path, 0644, copy(o->file, draft.to));
 }
 
 // Says how the child ended where it could not say it itself, and returns the exit status.

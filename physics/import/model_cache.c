@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "physics/base/files.h"
 #include "physics/base/folders.h"
 #include "physics/import/child_private.h"
 #include "physics/import/model_inputs_private.h"
@@ -98,44 +99,28 @@ static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err)
   return SN_OK;
 }
 
-// Opens a file for reading; NULL where there is none, or what is no file: a named pipe would be waited for without end.
-static FILE *open_file(const char *path) {
-  struct stat st;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  FILE *f = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? fdopen(fd, "rb") : NULL;
-  if (!f && fd >= 0) close(fd);
-  return f;
-}
-
 // Checksum in the header of an image; false when there is none.
 static bool image_checksum(const char *path, uint64_t *checksum) {
   SnModelHeader h;
-  FILE *f = open_file(path);
+  FILE *f = sn_file_open(path);
   const bool ok = f && fread(&h, sizeof h, 1, f) == 1;
   if (f) fclose(f);
   if (ok) *checksum = h.checksum;
   return ok;
 }
 
-// Writes the list of an entry whose image has this checksum, through a temporary file.
+// Writes the list of an entry whose image has this checksum.
 static bool write_list(const char *files, uint64_t image, const SnModelInputs *inputs) {
-  char temporary[PATH_MAX + 8];
-  snprintf(temporary, sizeof temporary, "%s.XXXXXX", files);
-  const int fd = mkostemp(temporary, O_CLOEXEC);
-  if (fd < 0) return false;
-  FILE *to = fdopen(fd, "w");
-  if (!to) close(fd);
-  bool ok = to && fprintf(to, "sinew-cache 2 %" PRIx64 "\n", image) > 0 && sn_model_inputs_write(inputs, to);
-  if (to) ok = fclose(to) == 0 && ok;
-  ok = ok && rename(temporary, files) == 0;
-  if (!ok) unlink(temporary);
-  return ok;
+  SnDraft draft;
+  if (!sn_draft_begin(&draft, files, true)) return false;
+  const bool ok = fprintf(draft.to, "sinew-cache 2 %" PRIx64 "\n", image) > 0;
+  return sn_draft_end(&draft, files, 0600, ok && sn_model_inputs_write(inputs, draft.to));
 }
 
 // The model of an entry that still holds, with its inputs, or NULL. Files that have a new time but the old contents are
 // noted with it, so that they need not be read the next time.
 static SnModel *find(const Entry *e, uint64_t seed, SnModelInputs **inputs) {
-  FILE *list = open_file(e->files);
+  FILE *list = sn_file_open(e->files);
   uint64_t image = 0, present = 0;
   bool ok = list && fscanf(list, "sinew-cache 2 %" SCNx64, &image) == 1;
   SnModelInputs *read = ok ? sn_model_inputs_recall(list, seed) : NULL;
@@ -194,7 +179,7 @@ static SnCode report(const SnChildResult *r, const char *file, double seconds, S
 
 // What the importer read; NULL when it cannot be read again.
 static SnModelInputs *read_inputs(const char *files, const struct timespec *began, uint64_t seed) {
-  FILE *list = open_file(files);
+  FILE *list = sn_file_open(files);
   SnModelInputs *inputs = list ? sn_model_inputs_read(list, began, seed) : NULL;
   if (list) fclose(list);
   return inputs;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "physics/base/files.h"
 #include "physics/model/model_private.h"
 
 static_assert(sizeof(SnModelHeader) == 64, "the header is 64 bytes");
@@ -257,33 +258,16 @@ SnModel *sn_model_load_file(const char *path, SnError *err) {
   return m;
 }
 
-static bool write_all(int fd, const char *data, size_t size) {
-  for (size_t at = 0; at < size;) {
-    const ssize_t n = write(fd, data + at, size - at);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    at += (size_t)n;
-  }
-  return true;
-}
-
 SnCode sn_model_save_file(const SnModel *m, const char *path, SnError *err) {
-  char temporary[4096];
-  if (snprintf(temporary, sizeof temporary, "%s.XXXXXX", path) >= (int)sizeof temporary)
-    return sn_fail(err, SN_ERR_ARGUMENT, "%s: the path is too long", path);
-  struct stat st;
-  if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))  // a device would be replaced by the file
-    return sn_fail(err, SN_ERR_IO, "%s: could not write the image: not a regular file", path);
+  SnDraft draft;
   size_t size = 0;
   void *image = sn_model_write(m, &size, err);
   if (!image) return err ? err->code : SN_ERR_MEMORY;
-  const int fd = mkstemp(temporary);
-  const bool opened = fd >= 0, written = opened && write_all(fd, image, size);
-  const bool closed = opened && close(fd) == 0;
-  const bool done = written && closed && chmod(temporary, 0644) == 0 && rename(temporary, path) == 0;
+  const bool begun = sn_draft_begin(&draft, path, false);
+  const bool done = begun && sn_draft_end(&draft, path, 0644, fwrite(image, 1, size, draft.to) == size);
   const int why = errno;
   free(image);
   if (done) return SN_OK;
-  if (opened) unlink(temporary);
-  return sn_fail(err, SN_ERR_IO, "%s: could not write the image: %s", path, strerror(why));
+  return sn_fail(err, SN_ERR_IO, "%s: could not write the image: %s", path,
+                 why == EEXIST ? "not a regular file" : strerror(why));
 }

@@ -4,12 +4,11 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 
+#include "physics/base/files.h"
 #include "physics/model/model_file.h"
 #include "planner/backend/backend_impl.h"
 #include "planner/backend/contest.h"
@@ -67,19 +66,10 @@ static bool read_row(const char *line, SnContest *c) {
   return true;
 }
 
-// Opens what is kept; NULL where there is none. What is no file is not waited for.
-static FILE *open_kept(const char *path) {
-  struct stat file;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  FILE *f = fd >= 0 && fstat(fd, &file) == 0 && S_ISREG(file.st_mode) ? fdopen(fd, "r") : NULL;
-  if (!f && fd >= 0) close(fd);
-  return f;
-}
-
 bool sn_contest_kept(const char *folder, const SnContestKey *key, SnContest *contest) {
   char path[PATH], line[LINE];
   path_of(folder, key, path);
-  FILE *f = open_kept(path);
+  FILE *f = sn_file_open(path);
   *contest = (SnContest){0};
   bool ok = f && has_line(f, HEADER) && has_line(f, key->device) && has_line(f, key->library) &&
             has_line(f, key->program) && fgets(line, sizeof line, f) &&
@@ -100,18 +90,16 @@ static void write_rows(FILE *f, const SnContest *c) {
 }
 
 SnCode sn_contest_keep(const char *folder, const SnContestKey *key, const SnContest *contest, SnError *err) {
-  char path[PATH], draft[PATH + 32];
+  char path[PATH];
+  SnDraft draft;
   path_of(folder, key, path);
-  snprintf(draft, sizeof draft, "%s.%ld", path, (long)getpid());
-  unlink(draft);
-  const int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  FILE *f = fd >= 0 ? fdopen(fd, "w") : NULL;
-  if (!f) return sn_fail(err, SN_ERR_IO, "%s cannot be written", draft);
-  fprintf(f, "%s\n%s\n%s\n%s\nsteps_each %d\n", HEADER, key->device, key->library, key->program, contest->steps);
-  write_rows(f, contest);
-  fprintf(f, "end\n");
-  const bool written = !ferror(f);
-  if (fclose(f) == 0 && written && rename(draft, path) == 0) return SN_OK;
-  unlink(draft);
+  const bool begun = sn_draft_begin(&draft, path, true);
+  if (begun) {
+    fprintf(draft.to, "%s\n%s\n%s\n%s\nsteps_each %d\n", HEADER, key->device, key->library, key->program,
+            contest->steps);
+    write_rows(draft.to, contest);
+    fprintf(draft.to, "end\n");
+  }
+  if (begun && sn_draft_end(&draft, path, 0600, true)) return SN_OK;
   return sn_fail(err, SN_ERR_IO, "%s cannot be written", path);
 }
