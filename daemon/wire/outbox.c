@@ -62,7 +62,8 @@ static SnReply *take_spare(SnOutbox *outbox) {
 SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply) {
   Sinew__V1__Error error = SINEW__V1__ERROR__INIT;
   Sinew__V1__Reply refusal = SINEW__V1__REPLY__INIT;
-  SnReply *p = reply ? malloc(sizeof *p + sinew__v1__reply__get_packed_size(reply) + 10) : NULL;
+  if (reply) reply->id = route->id;  // before it is measured: the largest number takes 11 bytes
+  SnReply *p = reply ? malloc(sizeof *p + sinew__v1__reply__get_packed_size(reply)) : NULL;
   if (!p) {
     error.code = SINEW__V1__ERROR__CODE__LIMIT;
     error.text = "out of memory";
