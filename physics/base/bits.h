@@ -5,10 +5,13 @@
 #include "physics/base/real.h"
 
 // Return the index of the lowest and of the highest set bit of x, which is not 0.
+// sn_bit_count returns how many are set.
 #if defined(__CUDACC__)
+SN_INLINE int sn_bit_count(uint64_t x) { return __popcll(x); }
 SN_INLINE int sn_bit_lowest(uint64_t x) { return __ffsll((long long)x) - 1; }
 SN_INLINE int sn_bit_highest(uint64_t x) { return 63 - __clzll((long long)x); }
 #else
+SN_INLINE int sn_bit_count(uint64_t x) { return __builtin_popcountll(x); }
 SN_INLINE int sn_bit_lowest(uint64_t x) { return __builtin_ctzll(x); }
 SN_INLINE int sn_bit_highest(uint64_t x) { return 63 - __builtin_clzll(x); }
 #endif

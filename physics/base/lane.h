@@ -188,6 +188,16 @@ SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
        i##_at += lane->n, i = i##_at / (size), from = i##_at % (size), end = from + 1)
 #endif
 
+// Returns true on the lane that has item k of those that SN_FOR shares out, and always on one lane.
+SN_INLINE bool sn_is_mine(const SnLane *lane, int k) {
+#if defined(SN_SERIAL)
+  (void)lane, (void)k;
+  return true;
+#else
+  return k % lane->n == lane->id;
+#endif
+}
+
 // Runs the statement that follows on one lane only. Implies no sync.
 #define SN_ONE(lane) if ((lane)->id == 0)
 

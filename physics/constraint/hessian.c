@@ -82,14 +82,31 @@ SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, 
   SN_SYNC(lane);
 }
 
-// Adds J' C J of one block to H, C diagonal; lanes share its columns. Rows go four at a time, the last of them with
-// weight 0 where the block has fewer.
+// Up to four rows of a block and their weights, 0 where it has fewer.
+typedef struct FourRows {
+  const sn_real *row[4];
+  sn_real weight[4];
+} FourRows;
+
+// Four rows of J of a block, from the one that `first` says.
+SN_INLINE FourRows four_rows(const SnWorld *w, SnBlock block, const BlockCurve *c, int first) {
+  FourRows four;
+  for (int i = 0; i < 4; ++i) {
+    const int k = sn_mini(first + i, c->num - 1);
+    four.row[i] = w->efc_J + block.adr + c->row[k] * block.nnz;
+    four.weight[i] = first + i < c->num ? c->weight[k] : 0;
+  }
+  return four;
+}
+
+#if defined(SN_SERIAL)
+// Adds J' C J of one block to H, C diagonal. Rows go four at a time.
 SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {
   const int *col = w->efc_J_colind + block.adr, n = block.nnz;
   (void)lane;
   if (c->num == 1) {
     const sn_real *J = w->efc_J + block.adr + c->row[0] * n, weight = c->weight[0];
-    SN_FOR(p, n) {
+    for (int p = 0; p < n; ++p) {
       sn_real *SN_RESTRICT out = w->hessian + col[p] * m->nv;
       const sn_real t = weight * J[p];
       for (int q = 0; q <= p; ++q) out[col[q]] += t * J[q];
@@ -97,19 +114,38 @@ SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock bloc
     return;
   }
   for (int first = 0; first < c->num; first += 4) {
-    const sn_real *row[4];
-    sn_real weight[4];
-    for (int i = 0; i < 4; ++i) {
-      const int k = sn_mini(first + i, c->num - 1);
-      row[i] = w->efc_J + block.adr + c->row[k] * n;
-      weight[i] = first + i < c->num ? c->weight[k] : 0;
-    }
-    SN_FOR(p, n) {
-      const sn_real t[4] = {weight[0] * row[0][p], weight[1] * row[1][p], weight[2] * row[2][p], weight[3] * row[3][p]};
-      sn_add_rows(w->hessian + col[p] * m->nv, col, row, t, p + 1);
+    const FourRows f = four_rows(w, block, c, first);
+    for (int p = 0; p < n; ++p) {
+      const sn_real t[4] = {f.weight[0] * f.row[0][p], f.weight[1] * f.row[1][p], f.weight[2] * f.row[2][p],
+                            f.weight[3] * f.row[3][p]};
+      sn_add_rows(w->hessian + col[p] * m->nv, col, f.row, t, p + 1);
     }
   }
 }
+#else
+// What four rows add to the entry of their columns p and q; one alone adds its term only.
+SN_INLINE sn_real four_entry(const FourRows *f, bool one, int p, int q) {
+  const sn_real first = f->weight[0] * f->row[0][p] * f->row[0][q];
+  if (one) return first;
+  return (first + f->weight[1] * f->row[1][p] * f->row[1][q]) +
+         (f->weight[2] * f->row[2][p] * f->row[2][q] + f->weight[3] * f->row[3][p] * f->row[3][q]);
+}
+
+// Adds J' C J of one block to H, C diagonal, where several lanes share the entries. Rows p and n - 1 - p of the
+// triangle have n + 1 entries together, the longer one first.
+SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {
+  const int *col = w->efc_J_colind + block.adr, n = block.nnz;
+  for (int first = 0; first < c->num; first += 4) {
+    const FourRows f = four_rows(w, block, c, first);
+    SN_FOR(e, (n + 1) / 2 * (n + 1)) {
+      const int pair = e / (n + 1), at = e % (n + 1), longer = n - pair;
+      const int p = at < longer ? longer - 1 : pair, q = at < longer ? at : at - longer;
+      if (at >= longer && longer - 1 == pair) continue;  // the row in the middle is its own partner
+      w->hessian[col[p] * m->nv + col[q]] += four_entry(&f, c->num == 1, p, q);
+    }
+  }
+}
+#endif
 
 // The same for the dense C of an elliptic contact in its cone.
 SN_LOCAL void add_cone(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {
@@ -126,13 +162,15 @@ SN_LOCAL void add_cone(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block
   }
 }
 
-// Adds a scalar row of one column.
+// Adds a scalar row of one column, on the lane that has the column.
 SN_LOCAL void add_single(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block) {
   const sn_real *J = w->efc_J + block.adr;
+  const int col = w->efc_J_colind[block.adr];
+  if (!sn_is_mine(lane, col)) return;
   sn_real sum = 0;
   for (int r = 0; r < block.num; ++r)
     if (w->efc_state[block.row + r] == SN_CSTATE_QUADRATIC) sum += w->efc_D[block.row + r] * J[r] * J[r];
-  SN_ONE(lane) w->hessian[w->efc_J_colind[block.adr] * (m->nv + 1)] += sum;
+  w->hessian[col * (m->nv + 1)] += sum;
 }
 
 // H = M + J' C J.
@@ -143,13 +181,16 @@ SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
     for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k) row[m->M_colind[k]] = w->M[k];
   }
   SN_SYNC(lane);
+  bool waits = false;  // the lane has added what others have not seen
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock block = sn_block(w, b);
     if (block.nnz == 1 && w->efc_type[block.row] != SN_CNSTR_CONTACT_ELLIPTIC) {
       add_single(m, w, lane, block);
-      SN_SYNC(lane);
+      waits = true;
       continue;
     }
+    if (waits) SN_SYNC(lane);
+    waits = false;
     for (int start = 0; start < block.num; start += SN_MAXBLOCK) {
       const SnBlock part = sn_block_part(block, start);
       BlockCurve c;
@@ -162,6 +203,7 @@ SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
       SN_SYNC(lane);
     }
   }
+  SN_SYNC(lane);
 }
 
 #if !defined(SN_PACK)

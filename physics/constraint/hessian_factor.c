@@ -20,6 +20,7 @@
 #include "physics/base/bits.h"
 #include "physics/constraint/constraint_private.h"
 #include "physics/constraint/solver_private.h"
+#include "physics/dynamics/dynamics.h"
 
 // A supernode: its rows, its common columns and its block of values with row length n + size.
 typedef struct Super {
@@ -33,6 +34,13 @@ SN_INLINE Super super_of(const SnModel *m, const SnWorld *w, int s) {
   const Super u = {d[0], d[1], d[2], d[1] + d[2], w->hessian_col + s * m->nv, w->hessian_factor + d[3]};
   return u;
 }
+
+#if !defined(SN_SERIAL) && !defined(SN_PACK)
+// True where hessian_warp.c does what is asked for.
+SN_INLINE bool is_for_warp(const SnModel *m, const SnLane *lane) {
+  return sn_is_warp(lane) && m->nv <= SN_WARP_ROWS * SN_WARP;
+}
+#endif
 
 // Pattern of the factor below the diagonal, as bits.
 SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
@@ -80,31 +88,36 @@ SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
 }
 
 #if !defined(SN_PACK)
-SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
+// hessian_bits and the rows of every supernode.
+SN_LOCAL void find_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv * m->nword) w->hessian_bits[i] = m->M_bits[i];
-  SN_FOR(i, m->nv) w->hessian_update[i] = 0;
   SN_SYNC(lane);
   SN_ONE(lane) {
     factor_bits(m, w);
     find_supers(m, w);
   }
   SN_SYNC(lane);
+}
+
+SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nv) w->hessian_update[i] = 0;
+#if !defined(SN_SERIAL)
+  if (is_for_warp(m, lane))
+    sn_warp_pattern(m, w, lane);
+  else
+#endif
+    find_pattern(m, w, lane);
   SN_FOR(s, w->hessian_nsuper[0]) {
     const uint64_t *words = w->hessian_bits + w->hessian_super[4 * s] * m->nword;
     int *col = w->hessian_col + s * m->nv, n = 0;
     for (int j = 0; j < m->nword; ++j)
       for (uint64_t bits = words[j]; bits; bits &= bits - 1) col[n++] = 64 * j + sn_bit_lowest(bits);
     w->hessian_super[4 * s + 2] = n;
+    w->hessian_run[s] = w->hessian_super[4 * s + 1] * (w->hessian_super[4 * s + 1] + n);
   }
   SN_SYNC(lane);
-  SN_ONE(lane) {
-    int adr = 0;
-    for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
-      int *d = w->hessian_super + 4 * s;
-      d[3] = adr;
-      adr += d[1] * (d[1] + d[2]);
-    }
-  }
+  sn_compact(lane, w->hessian_run, w->hessian_nsuper[0]);
+  SN_FOR(s, w->hessian_nsuper[0]) w->hessian_super[4 * s + 3] = w->hessian_run[s];
   SN_SYNC(lane);
 }
 #endif
@@ -246,6 +259,12 @@ SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const 
 
 #if !defined(SN_PACK)
 SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
+#if !defined(SN_SERIAL)
+  if (is_for_warp(m, lane)) {
+    sn_warp_eliminate(m, w, lane);
+    return;
+  }
+#endif
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
     const Super u = super_of(m, w, s);
     eliminate_within(m, w, lane, &u);
@@ -371,6 +390,12 @@ SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_b
 }
 
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
+#if !defined(SN_SERIAL) && !defined(SN_PACK)
+  if (is_for_warp(m, lane)) {
+    sn_warp_hessian_solve(m, w, lane, x);
+    return;
+  }
+#endif
   solve_upper(m, w, lane, x);
   solve_lower(m, w, lane, x);
 }

@@ -49,6 +49,15 @@ SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane);
 // pivot would lose most of its digits.
 SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, int row, sn_real s);
 
+// ---- hessian_warp.c: the same on the lanes of a warp (sn_is_warp), where nv is at most SN_WARP_ROWS * SN_WARP ----
+
+// Finds hessian_bits, and first row and size of the supernodes. Ends with a sync, as do the next two.
+SN_FUNC void sn_warp_pattern(const SnModel *m, SnWorld *w, SnLane *lane);
+// Makes what sn_factor_eliminate makes.
+SN_FUNC void sn_warp_eliminate(const SnModel *m, SnWorld *w, SnLane *lane);
+// Solves like sn_hessian_solve.
+SN_FUNC void sn_warp_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
+
 // Adds four rows: out[col[q]] += t[0] J[0][q] + .. + t[3] J[3][q] for q in [0, n), rows of J in `row`.
 SN_INLINE void sn_add_rows(sn_real *SN_RESTRICT out, const int *SN_RESTRICT col, const sn_real *const row[4],
                            const sn_real t[4], int n) {
