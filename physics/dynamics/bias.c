@@ -29,6 +29,7 @@
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
+#if defined(SN_SERIAL)
 // cvel, cdof_dot and cacc of link i; those of its base are done.
 SN_LOCAL void bias_link(const SnModel *m, SnWorld *w, int i) {
   const int base = m->body_base[i], first = m->body_dofadr[i], n = m->body_dofnum[i];
@@ -58,6 +59,60 @@ SN_LOCAL void bias_link(const SnModel *m, SnWorld *w, int i) {
   sn_copy(w->cvel + 6 * i, vel, 6);
   sn_copy(w->cacc + 6 * i, acc, 6);
 }
+
+SN_LOCAL void bias_motions(const SnModel *m, SnWorld *w, SnLane *lane) {
+  (void)lane;
+  for (int k = 0; k < m->nlink; ++k) bias_link(m, w, m->level_body[k]);
+}
+#else
+// True where the dofs of a link are those of a free joint: the axes of its three slides are fixed in the world.
+SN_INLINE bool bias_is_free(const SnModel *m, int first, int n) {
+  return n == 6 && m->jnt_type[m->dof_jntid[first]] == SN_JNT_FREE;
+}
+
+// cvel of the links of a level, or cacc (axes: cdof_dot), a lane an entry; those of their bases are done.
+SN_LOCAL void bias_level(const SnModel *m, const SnWorld *w, SnLane *lane, int level, const sn_real *axes,
+                         sn_real *motion) {
+  const int *body = m->level_body + m->level_adr[level], *dofadr = m->body_dofadr, *dofnum = m->body_dofnum;
+  const int *base = m->body_base, n = m->level_adr[level + 1] - m->level_adr[level];
+  const sn_real *qvel = w->qvel;
+  SN_FOR(item, 6 * n) {
+    const int link = body[item / 6], e = item % 6, first = dofadr[link], num = dofnum[link];
+    const bool free = bias_is_free(m, first, num);
+    sn_real sum = motion[6 * base[link] + e];
+    if (free && axes == w->cdof && e >= 3) sum += qvel[first + e - 3];
+    for (int k = free ? first + 3 : first; k < first + num; ++k) sum += axes[6 * k + e] * qvel[k];
+    motion[6 * link + e] = sum;
+  }
+  SN_SYNC(lane);
+}
+
+// cdof_dot of dof k; cvel is done.
+SN_LOCAL void bias_dof(const SnModel *m, SnWorld *w, int k) {
+  const int link = m->dof_bodyid[k], first = m->body_dofadr[link];
+  const bool free = bias_is_free(m, first, m->body_dofnum[link]);
+  const int start = free ? first + 3 : m->jnt_dofadr[m->dof_jntid[k]];
+  const sn_real *cdof = w->cdof, *qvel = w->qvel;
+  sn_real vel[6];
+  if (k < start) {
+    sn_zero(w->cdof_dot + 6 * k, 6);
+    return;
+  }
+  sn_copy(vel, w->cvel + 6 * m->body_base[link], 6);
+  if (free) sn_addto3(vel + 3, qvel + first);
+  for (int d = first; d < start && !free; ++d)
+    for (int e = 0; e < 6; ++e) vel[e] += cdof[6 * d + e] * qvel[d];
+  sn_crossmotion(w->cdof_dot + 6 * k, vel, cdof + 6 * k);
+}
+
+// The same numbers as on one lane: velocities level by level, what the axes do at once, accelerations level by level.
+SN_LOCAL void bias_motions(const SnModel *m, SnWorld *w, SnLane *lane) {
+  for (int level = 0; level < m->nlevel; ++level) bias_level(m, w, lane, level, w->cdof, w->cvel);
+  SN_FOR(k, m->nv) bias_dof(m, w, k);
+  SN_SYNC(lane);
+  for (int level = 0; level < m->nlevel; ++level) bias_level(m, w, lane, level, w->cdof_dot, w->cacc);
+}
+#endif
 
 // actuator_velocity of the outputs of actuator a: that of its tendon times the gear, or moment times qvel.
 SN_LOCAL void bias_actuator(const SnModel *m, SnWorld *w, int a) {
@@ -89,11 +144,7 @@ SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->ten_velocity[t] = s;
   }
   SN_SYNC(lane);
-  for (int level = 0; level < m->nlevel; ++level) {
-    const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) bias_link(m, w, body[k]);
-    SN_SYNC(lane);
-  }
+  bias_motions(m, w, lane);
   SN_FOR(k, m->nwelded) {
     const int i = m->welded_body[k];
     sn_copy(w->cvel + 6 * i, w->cvel + 6 * m->body_base[i], 6);

@@ -264,38 +264,27 @@ SN_INLINE void kin_add_velocity_wrench(sn_bar *r, const sn_real *V, const sn_bar
   sn_addtoscl3(r + 3, t, s);
 }
 
-// The sums of a link on its way from the last dof to the first: wrench, twist_bar and acc_bar of it. One lane has them
-// in SnAdjoint, several in registers.
+// The wrench on a mocap body: the torque at its origin instead of the tree's centre.
+SN_LOCAL void kin_mocap_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
+  const int mocap = m->body_mocapid[link];
+  if (mocap < 0) return;
+  const sn_bar *W = a->wrench + 6 * link;
+  sn_bar *bar = a->mocap_bar + 6 * mocap, t[3];
+  sn_real arm[3];
+  sn_sub3(arm, w->subtree_com + 3 * m->body_rootid[link], w->xpos + 3 * link);
+  sn_cross(t, arm, W + 3);
+  for (int e = 0; e < 3; ++e) {
+    bar[e] += W[e] + t[e];
+    bar[3 + e] += W[3 + e];
+  }
+}
+
+#if defined(SN_SERIAL) || defined(SN_MODEL_BARS)
+// The sums of a link on its way from the last dof to the first: wrench, twist_bar and acc_bar of it.
 typedef struct KinSweep {
-#if defined(SN_SERIAL)
   sn_bar *W, *T, *P;
-#define KIN_SWEEP SN_LOCAL
-#else
-  sn_bar W[6], T[6 * SN_NMOTION], P[6];
-#define KIN_SWEEP KIN_INLINE
-#endif
   sn_real V[6];  // velocity before the dof at hand
 } KinSweep;
-
-#if defined(SN_SERIAL)
-SN_INLINE void kin_sweep_begin(SnAdjoint *a, KinSweep *s, int link) {
-  s->W = a->wrench + 6 * link;
-  s->T = a->twist_bar + 6 * SN_NMOTION * link;
-  s->P = a->acc_bar + 6 * link;
-}
-SN_INLINE void kin_sweep_end(SnAdjoint *a, const KinSweep *s, int link) { (void)a, (void)s, (void)link; }
-#else
-SN_INLINE void kin_sweep_begin(SnAdjoint *a, KinSweep *s, int link) {
-  SN_UNROLL for (int e = 0; e < 6; ++e) s->W[e] = a->wrench[6 * link + e];
-  SN_UNROLL for (int e = 0; e < 6; ++e) s->P[e] = a->acc_bar[6 * link + e];
-  SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) s->T[e] = a->twist_bar[6 * SN_NMOTION * link + e];
-}
-SN_INLINE void kin_sweep_end(SnAdjoint *a, const KinSweep *s, int link) {
-  SN_UNROLL for (int e = 0; e < 6; ++e) a->wrench[6 * link + e] = s->W[e];
-  SN_UNROLL for (int e = 0; e < 6; ++e) a->acc_bar[6 * link + e] = s->P[e];
-  SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) a->twist_bar[6 * SN_NMOTION * link + e] = s->T[e];
-}
-#endif
 
 #if defined(SN_MODEL_BARS)
 // Keeps the wrench W of what is behind dof k, before its axis adds to it.
@@ -305,9 +294,9 @@ SN_LOCAL void kin_keep_wrench(const SnAdjoint *a, const KinSweep *s, int k) {
 #endif
 
 // W += what dof k's axis receives when everything before it moves; V is the velocity before its joint.
-KIN_SWEEP void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
+SN_LOCAL void kin_sweep_axis(const SnModel *m, const SnWorld *w, const SnAdjoint *a, KinSweep *s, int k) {
   sn_bar U[6] = {0};
-  SN_UNROLL for (int z = 0; z < SN_NMOTION; ++z) {
+  for (int z = 0; z < SN_NMOTION; ++z) {
     const sn_bar rate = a->motion[z * m->nv + k];
     SN_UNROLL for (int e = 0; e < 6; ++e) U[e] += rate * s->T[6 * z + e];
   }
@@ -332,7 +321,7 @@ SN_INLINE void kin_sweep_velocity(const SnWorld *w, KinSweep *s, int k) {
 }
 
 // Three turns [k, k + 3) of a ball or free joint.
-KIN_SWEEP void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
+SN_LOCAL void kin_sweep_turns(const SnModel *m, const SnWorld *w, SnAdjoint *a, KinSweep *s, int k) {
 #if defined(SN_MODEL_BARS)
   kin_keep_wrench(a, s, k);
 #endif
@@ -351,8 +340,7 @@ SN_INLINE void kin_sweep_back(const SnWorld *w, KinSweep *s, int k, int n) {
 
 // The dofs of a link from the last to the first; the links behind it are summed up.
 SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link) {
-  KinSweep s;
-  kin_sweep_begin(a, &s, link);
+  KinSweep s = {a->wrench + 6 * link, a->twist_bar + 6 * SN_NMOTION * link, a->acc_bar + 6 * link, {0}};
   for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
     const int child = m->child_body[c];
     SN_UNROLL for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
@@ -386,19 +374,140 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     }
     k -= 3;
   }
-  kin_sweep_end(a, &s, link);
-  const int mocap = m->body_mocapid[link];
-  if (mocap < 0) return;
-  // the torque at the body's origin instead of the tree's centre
-  sn_bar *bar = a->mocap_bar + 6 * mocap, t[3];
-  sn_real arm[3];
-  sn_sub3(arm, w->subtree_com + 3 * m->body_rootid[link], w->xpos + 3 * link);
-  sn_cross(t, arm, s.W + 3);
-  for (int e = 0; e < 3; ++e) {
-    bar[e] += s.W[e] + t[e];
-    bar[3 + e] += s.W[3 + e];
+  kin_mocap_vjp(m, w, a, link);
+}
+
+// All links, from the leaves.
+SN_LOCAL void kin_sweep_links(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  for (int level = m->nlevel - 1; level >= 0; --level) {
+    const int *body = m->level_body + m->level_adr[level];
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
+    SN_SYNC(lane);
   }
 }
+#endif
+
+#if !defined(SN_SERIAL)
+// The sweep on several lanes, to the same numbers. A sum over links goes level by level, a lane an entry; what dofs add
+// to it and read of it is done for all of them at once, before and behind. Of a dof, kin_dof holds the terms that it
+// adds (for rotations two each, then one for translations), and the sum that it reads.
+enum { KIN_TERMS = 9, KIN_DOF = 15 };
+
+// The terms of s S xx f, as sn_addcrossforce adds them.
+SN_INLINE void kin_force_terms(sn_bar *term, const sn_real *S, const sn_bar *f, sn_bar s) {
+  sn_cross(term, S, f);
+  sn_cross(term + 3, S + 3, f + 3);
+  sn_cross(term + 6, S, f + 3);
+  for (int e = 0; e < KIN_TERMS; ++e) term[e] *= s;
+}
+
+// Adds up entry e of a link's sum and of those that hang on it; stride: from link to link.
+SN_INLINE sn_bar kin_add_children(const SnModel *m, const sn_bar *x, int stride, int link, int e) {
+  const int end = m->child_adr[link + 1];
+  sn_bar sum = x[stride * link + e];
+  for (int c = m->child_adr[link]; c < end; ++c) sum += x[stride * m->child_body[c] + e];
+  return sum;
+}
+
+// The same with the terms of dofs, from the last to the first. Turns read the sum together, before all three have
+// added to it, or behind that (late), where a single dof reads it before in both cases.
+SN_LOCAL void kin_add_dofs(const SnModel *m, SnAdjoint *a, sn_bar *x, int stride, int link, int e, bool late) {
+  const int first = m->body_dofadr[link];
+  sn_bar sum = kin_add_children(m, x, stride, link, e), *dof = a->kin_dof;
+  for (int k = first + m->body_dofnum[link] - 1; k >= first;) {
+    const int type = m->jnt_type[m->dof_jntid[k]], n = type == SN_JNT_BALL || type == SN_JNT_FREE ? 3 : 1;
+    k -= n;
+    for (int i = k + 1; i <= k + n && !(late && n == 3); ++i) dof[KIN_DOF * i + KIN_TERMS + e] = sum;
+    for (int i = k + 1; i <= k + n; ++i) {
+      const sn_bar *term = dof + KIN_DOF * i;
+      sum += term[e < 3 ? e : 3 + e];
+      if (e < 3) sum += term[3 + e];
+    }
+    for (int i = k + 1; i <= k + n && late && n == 3; ++i) dof[KIN_DOF * i + KIN_TERMS + e] = sum;
+    if (type != SN_JNT_FREE) continue;
+    k -= 3;
+    for (int i = k + 1; i <= k + 3; ++i) dof[KIN_DOF * i + KIN_TERMS + e] = sum;
+  }
+  x[stride * link + e] = sum;
+}
+
+// The bars of twists and accelerations, but for those of the velocity.
+SN_LOCAL void kin_sum_level(const SnModel *m, SnAdjoint *a, SnLane *lane, const int *body, int n) {
+  enum { N = 6 * SN_NMOTION };
+  sn_bar *T = a->twist_bar, *P = a->acc_bar;
+  (void)lane;
+  SN_FOR(item, N * n) {
+    const int link = body[item / N], e = item % N;
+    if (e / 6 == SN_VEL)
+      P[6 * link + e % 6] = kin_add_children(m, P, 6, link, e % 6);
+    else
+      T[N * link + e] = kin_add_children(m, T, N, link, e);
+  }
+}
+
+// Velocity before the joint of dof k, from that of its link.
+SN_INLINE void kin_velocity_before(const SnModel *m, const SnWorld *w, int k, sn_real *V) {
+  const int link = m->dof_bodyid[k];
+  const sn_real *cdof = w->cdof, *qvel = w->qvel;
+  sn_copy(V, w->cvel + 6 * link, 6);
+  for (int d = m->body_dofadr[link] + m->body_dofnum[link] - 1; d >= k;) {
+    const int type = m->jnt_type[m->dof_jntid[d]], n = type == SN_JNT_BALL || type == SN_JNT_FREE ? 3 : 1;
+    d -= n;
+    for (int i = d + 1; i <= d + n; ++i)
+      for (int e = 0; e < 6; ++e) V[e] -= cdof[6 * i + e] * qvel[i];
+  }
+}
+
+// True where dof k is a slide of a free joint, whose axis nothing displaces.
+SN_INLINE bool kin_is_free_slide(const SnModel *m, int k) {
+  const int j = m->dof_jntid[k];
+  return m->jnt_type[j] == SN_JNT_FREE && k < m->jnt_dofadr[j] + 3;
+}
+
+// What dof k adds to the bar of the velocity before it.
+SN_LOCAL void kin_velocity_terms(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k) {
+  if (!kin_is_free_slide(m, k))
+    kin_force_terms(a->kin_dof + KIN_DOF * k, w->cdof + 6 * k, a->acc_bar + 6 * m->dof_bodyid[k],
+                    sn_bar_of(w->qvel[k]));
+}
+
+// The bar of the velocity of dof k, and what its axis adds to the wrench.
+SN_LOCAL void kin_wrench_terms(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k) {
+  const int link = m->dof_bodyid[k];
+  const sn_bar *P = a->acc_bar + 6 * link, *Tv = a->kin_dof + KIN_DOF * k + KIN_TERMS;
+  sn_bar U[6] = {0};
+  sn_real V[6];
+  a->qvel_bar[k] += sn_dot(w->cdof + 6 * k, Tv, 6) + sn_dot(w->cdof_dot + 6 * k, P, 6);
+  if (kin_is_free_slide(m, k)) return;
+  for (int z = 0; z < SN_NMOTION; ++z) {
+    const sn_bar rate = a->motion[z * m->nv + k], *T = z == SN_VEL ? Tv : a->twist_bar + 6 * (SN_NMOTION * link + z);
+    for (int e = 0; e < 6; ++e) U[e] += rate * T[e];
+  }
+  kin_velocity_before(m, w, k, V);
+  kin_add_velocity_wrench(U, V, P, w->qvel[k]);
+  kin_force_terms(a->kin_dof + KIN_DOF * k, w->cdof + 6 * k, U, sn_bar_of(1));
+}
+
+// Three sums from the leaves: all but these two; the bar of the velocity; the wrench.
+SN_LOCAL void kin_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  enum { N = 6 * SN_NMOTION };
+  for (int pass = 0; pass < 3; ++pass) {
+    for (int level = m->nlevel - 1; level >= 0; --level) {
+      const int *body = m->level_body + m->level_adr[level], n = m->level_adr[level + 1] - m->level_adr[level];
+      if (pass == 0) kin_sum_level(m, a, lane, body, n);
+      if (pass == 1) SN_FOR(i, 6 * n) kin_add_dofs(m, a, a->twist_bar + 6 * SN_VEL, N, body[i / 6], i % 6, false);
+      if (pass == 2) SN_FOR(i, 6 * n) kin_add_dofs(m, a, a->wrench, 6, body[i / 6], i % 6, true);
+      SN_SYNC(lane);
+    }
+    if (pass == 0) SN_FOR(k, m->nv) kin_velocity_terms(m, w, a, k);
+    if (pass == 1) SN_FOR(k, m->nv) kin_wrench_terms(m, w, a, k);
+    SN_SYNC(lane);
+  }
+  SN_FOR(k, m->nv) a->qpos_bar[k] += sn_dot(w->cdof + 6 * k, a->kin_dof + KIN_DOF * k + KIN_TERMS, 6);
+  SN_FOR(k, m->nlink) kin_mocap_vjp(m, w, a, m->level_body[k]);
+  SN_SYNC(lane);
+}
+#endif
 
 #if defined(SN_MODEL_BARS)
 // A joint on the way back through its link: the frame behind it, then that before it.
@@ -541,11 +650,16 @@ SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
 
 SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
-  for (int level = m->nlevel - 1; level >= 0; --level) {
-    const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
-    SN_SYNC(lane);
-  }
+#if defined(SN_SERIAL)
+  kin_sweep_links(m, w, a, lane);
+#elif !defined(SN_MODEL_BARS)
+  kin_sweep(m, w, a, lane);
+#else
+  if (sn_model_bar(a))
+    kin_sweep_links(m, w, a, lane);
+  else
+    kin_sweep(m, w, a, lane);
+#endif
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) {
     SN_ONE(lane) kin_model_vjp(m, w, a);
