@@ -190,9 +190,10 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
 }
 #endif
 
+#if defined(SN_SERIAL)
 SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
-  (void)m;
-  SN_FOR(b, w->nblock[0]) {
+  (void)m, (void)lane;
+  for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock k = sn_block(w, b);
     const int *col = w->efc_J_colind + k.adr;
     if (k.nnz == 1) {
@@ -223,8 +224,21 @@ SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *
       r[k.row + row] = s;
     }
   }
+}
+#else
+// Several lanes: a row each. What a single column gives has no sum.
+SN_FUNC void sn_mul_J(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
+  (void)m;
+  SN_FOR(row, w->nefc[0]) {
+    const int adr = w->efc_J_rowadr[row], nnz = w->efc_J_rownnz[row], *col = w->efc_J_colind + adr;
+    const sn_real *J = w->efc_J + adr;
+    sn_bar sum = {0};
+    for (int i = 0; i < nnz; ++i) sum += J[i] * x[col[i]];
+    r[row] = nnz == 1 ? J[0] * x[col[0]] : sum;
+  }
   SN_SYNC(lane);
 }
+#endif
 
 #if !defined(SN_PACK)
 #if defined(SN_SERIAL)

@@ -47,8 +47,8 @@ SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b,
 enum { SN_WARP_ROWS = 4 };  // most rows of a matrix that a lane of a warp keeps
 // Solves like sn_solve_LD on the lanes of a warp (sn_is_warp), where nv is at most SN_WARP_ROWS * SN_WARP.
 SN_FUNC void sn_warp_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
-// Computes the factor's rows of a level of mat from deeper ones, on a warp. Overwrites w->hessian. Ends with no sync.
-SN_FUNC void sn_warp_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level);
+// Computes L in mat and D from the leaves on, on a warp. Overwrites w->hessian.
+SN_FUNC void sn_warp_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D);
 
 // ---- bias.c ----
 

@@ -113,12 +113,17 @@ typedef struct SnFour {
 #endif
 } __attribute__((aligned(16))) SnFour;
 
+// Where the factor is, read once for all levels; width: numbers from column to column.
+typedef struct WarpInertia {
+  int width;
+  const int *rowadr, *colind, *last, *dof;
+  sn_real *columns, *pivots;
+} WarpInertia;
+
 // Entry c of row i, which has n; deeper rows are done. Stores L(i, c) in the row, or D(i) in D.
-SN_LOCAL void warp_factor_entry(const SnModel *m, const sn_real *columns, sn_real *mat, sn_real *D, int i, int c,
-                                int n) {
-  const int adr = m->M_rowadr[i], last = m->dof_last[i], width = (m->nv + 3) / 4 * 4;
-  const int j = c < n - 1 ? m->M_colind[adr + c] : i;
-  const sn_real *of_i = columns + i * width, *of_j = columns + j * width, *pivots = columns + m->nv * width;
+SN_INLINE void warp_factor_entry(const WarpInertia *f, sn_real *mat, sn_real *D, int i, int c, int n) {
+  const int adr = f->rowadr[i], last = f->last[i], j = c < n - 1 ? f->colind[adr + c] : i;
+  const sn_real *of_i = f->columns + i * f->width, *of_j = f->columns + j * f->width, *pivots = f->pivots;
   sn_real entry = mat[adr + c], diag = mat[adr + n - 1];
   for (int first = (i + 1) / 4 * 4; first <= last; first += 4) {
     const SnFour a = *(const SnFour *)(of_i + first), b = *(const SnFour *)(of_j + first);
@@ -137,18 +142,22 @@ SN_LOCAL void warp_factor_entry(const SnModel *m, const sn_real *columns, sn_rea
     D[i] = diag;
 }
 
-SN_FUNC void sn_warp_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  const int *dof = m->doflevel_dof + m->doflevel_adr[level];
-  const int n = level + 1, entries = n * (m->doflevel_adr[level + 1] - m->doflevel_adr[level]);
-  const int width = (m->nv + 3) / 4 * 4;
-  SN_FOR(e, entries) warp_factor_entry(m, w->hessian, mat, D, dof[e / n], e % n, n);
-  SN_SYNC(lane);  // a lane reads more of a column than belongs to its row
-  SN_FOR(e, entries) {
-    const int i = dof[e / n], c = e % n;
-    if (c < level)
-      w->hessian[m->M_colind[m->M_rowadr[i] + c] * width + i] = mat[m->M_rowadr[i] + c];
-    else
-      w->hessian[m->nv * width + i] = D[i];
+SN_FUNC void sn_warp_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D) {
+  const int width = (m->nv + 3) / 4 * 4, *leveladr = m->doflevel_adr;
+  const WarpInertia f = {
+      width, m->M_rowadr, m->M_colind, m->dof_last, m->doflevel_dof, w->hessian, w->hessian + m->nv * width};
+  for (int level = m->ndoflevel - 1; level >= 0; --level) {
+    const int *dof = f.dof + leveladr[level], n = level + 1, entries = n * (leveladr[level + 1] - leveladr[level]);
+    SN_FOR(e, entries) warp_factor_entry(&f, mat, D, dof[e / n], e % n, n);
+    SN_SYNC(lane);  // a lane reads more of a column than belongs to its row
+    SN_FOR(e, entries) {
+      const int i = dof[e / n], c = e % n;
+      if (c < level)
+        f.columns[f.colind[f.rowadr[i] + c] * width + i] = mat[f.rowadr[i] + c];
+      else
+        f.pivots[i] = D[i];
+    }
+    SN_SYNC(lane);
   }
 }
 #endif

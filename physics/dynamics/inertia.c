@@ -259,18 +259,14 @@ SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, i
 
 #if defined(SN_SERIAL)
 // The rows of a level; deeper ones are done.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  (void)w, (void)lane;
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
+  (void)lane;
   for (int k = m->factor_adr[level]; k < m->factor_adr[level + 1]; ++k)
     inertia_factor_piece(m, mat, D, m->factor_dof[k], m->factor_col[k]);
 }
 #else
 // The same on several lanes: pieces as narrow as there are lanes for. No entry depends on the width.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  if (sn_is_warp(lane)) {
-    sn_warp_factor_level(m, w, lane, mat, D, level);
-    return;
-  }
+SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
   const int *dof = m->doflevel_dof + m->doflevel_adr[level];
   const int rows = m->doflevel_adr[level + 1] - m->doflevel_adr[level], columns = level + 1;
   int width = 1;
@@ -292,8 +288,15 @@ SN_LOCAL void inertia_factor_level(const SnModel *m, SnWorld *w, SnLane *lane, s
 
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
   // Until the end diag_inv holds D, and the diagonal of mat its old values, which all pieces of a row read.
-  for (int level = m->ndoflevel - 1; level >= 0; --level) {
-    inertia_factor_level(m, w, lane, mat, diag_inv, level);
+  bool done = false;
+#if !defined(SN_SERIAL)
+  if (sn_is_warp(lane)) {
+    sn_warp_factor(m, w, lane, mat, diag_inv);
+    done = true;
+  }
+#endif
+  for (int level = m->ndoflevel - 1; level >= 0 && !done; --level) {
+    inertia_factor_level(m, lane, mat, diag_inv, level);
     SN_SYNC(lane);
   }
   SN_FOR(i, m->nv) {
