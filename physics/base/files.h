@@ -17,12 +17,12 @@ typedef struct SnDraft {
 } SnDraft;
 
 // Begins a draft of the file `path`, in its folder, of mode 0600. Returns false, with errno, where none can be made.
-// What is there and is no file is refused (EEXIST), as a device would be replaced, unless it is `own`: of a folder
-// whose files are all of this kind.
+// Refuses (EEXIST) to replace anything but a file, such as a device, unless it is `own`: of a folder whose files are
+// all of this kind.
 bool sn_draft_begin(SnDraft *draft, const char *path, bool own);
 
-// Gives the draft a mode and puts it in the place of `path`, if the caller has written all of it (`whole`) and it has
-// arrived. Else removes it, leaves what was there, and returns false with errno.
+// Gives the draft a mode and puts it in the place of `path`, if the caller has written all of it (`whole`). Removes it
+// where it is not `whole` or has not arrived, leaves what was there, and returns false with errno.
 bool sn_draft_end(SnDraft *draft, const char *path, unsigned mode, bool whole);
 
 #endif
