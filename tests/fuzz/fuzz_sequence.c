@@ -199,15 +199,16 @@ static void restore(FuzzBytes *input) {
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   reset.session = opened[nopened - 1];
   reset.snapshot = snapshot;
+  request.id = base + latest + 1;
+  const size_t head = sinew__v1__request__get_packed_size(&request);  // the id, which must stay
   request.body_case = SINEW__V1__REQUEST__BODY_RESET;
   request.reset = &reset;
-  request.id = base + latest + 1;
   const size_t size = sinew__v1__request__get_packed_size(&request);
   if (!snapshot || size > sizeof frame) return;
   sinew__v1__request__pack(&request, frame);
   for (unsigned k = 0; k < changes; ++k) {
     const size_t at = fuzz_byte(input) << 8;
-    frame[4 + (at | fuzz_byte(input)) % (size - 4)] ^= (uint8_t)fuzz_byte(input);
+    frame[head + (at | fuzz_byte(input)) % (size - head)] ^= (uint8_t)fuzz_byte(input);
   }
   handle(SINEW__V1__REQUEST__BODY_RESET, frame, size);
 }
