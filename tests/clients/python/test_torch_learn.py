@@ -265,6 +265,16 @@ def test_tasks_have_rewards_with_slopes(name: str) -> None:
     assert shac.worlds.observe().shape[0] == 3 and torch.isfinite(shac.worlds.observe()).all()
 
 
+def test_bounds_of_the_hand_are_earned_smoothly() -> None:
+    task = make("myo_hand_pose")
+    distance = torch.tensor([0.0, 0.7, 1.05, 3.0], dtype=torch.float64, requires_grad=True)
+    earned = task.near(distance, 0.7)
+    steps = torch.tensor([8.0, 6.0, 2.0, 0.0], dtype=torch.float64)  # MyoSuite's, and half of a step where it is
+    assert torch.allclose(earned, steps, atol=0.13)
+    slope = torch.autograd.grad(earned.sum(), distance)[0]
+    assert torch.allclose(slope[1:3], torch.tensor(-10.0, dtype=torch.float64), atol=1.3)
+
+
 # ---- trainings ----
 
 
@@ -341,6 +351,50 @@ def test_what_cannot_be_learned_is_refused() -> None:
     ):
         with pytest.raises(ArgumentError, match=text):
             Settings.of(changes)
+
+
+# ---- policies that are given ----
+
+
+def given(outputs: int = 1, inputs: int = 9) -> torch.nn.Module:
+    """Return a small network in doubles."""
+    torch.manual_seed(4)
+    return torch.nn.Sequential(torch.nn.Linear(inputs, 5), torch.nn.ELU(), torch.nn.Linear(5, outputs)).double()
+
+
+def begun(policy: torch.nn.Module) -> Shac:
+    return Shac(Puck(), Settings.of(SMALL), Physics(1), policy)
+
+
+def test_a_policy_that_is_given_is_gone_on_from(tmp_path: Path) -> None:
+    policy, same = given(), given()
+    shac = begun(policy)
+    for _ in range(2):  # observations are not normalised, whatever was seen
+        seen = shac.worlds.observe()
+        assert torch.equal(shac.policy(seen), torch.tanh(policy(seen)))
+        shac.iterate()
+    assert not torch.equal(policy[0].weight, same[0].weight)
+    path = tmp_path / CHECKPOINT
+    checkpoint.save(path, shac, {})
+    again = begun(given())
+    checkpoint.load(path, again)
+    shac.iterate()
+    again.iterate()
+    assert torch.equal(parameters(shac), parameters(again))
+    with pytest.raises(ArgumentError, match="began with a policy that was given, not with a new policy"):
+        checkpoint.load(path, small())
+    wide = torch.nn.Sequential(torch.nn.Linear(9, 7), torch.nn.ELU(), torch.nn.Linear(7, 1)).double()
+    with pytest.raises(ArgumentError, match=r"checkpoint.pt: a checkpoint of other networks: .*size mismatch"):
+        checkpoint.load(path, begun(wide))
+
+
+def test_policies_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"policy: it takes no observations \(6, 9\) in doubles"):
+        begun(given(inputs=8))
+    with pytest.raises(ArgumentError, match=r"policy: it takes no observations \(6, 9\) in doubles"):
+        begun(given().float())
+    with pytest.raises(ArgumentError, match=r"policy: it makes \(6, 2\) of torch.float64, expected \(6, 1\)"):
+        begun(given(outputs=2))
 
 
 # ---- the command ----

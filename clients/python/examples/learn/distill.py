@@ -1,14 +1,16 @@
 """A policy distilled from the daemon's plans, as the warm start of its planner.
 
-Three steps, each of which can be run alone:
+Four steps, each of which can be run alone:
 
-    python distill.py record arm_reach --seeds 1:9 --seconds 2     closed loops at a private daemon, an MCAP file a seed
-    python distill.py train arm_reach                              a network that imitates these plans, as an ONNX file
-    python distill.py measure arm_reach --seeds 101:111 --picture arm_reach.svg
+    python distill.py record hand_pose --seeds 1:9 --seconds 2     closed loops at a private daemon, an MCAP file a seed
+    python distill.py train hand_pose                              a network that imitates these plans, as an ONNX file
+    python distill.py refine hand_pose --updates 100               the same by the gradient of what plans cost (SHAC)
+    python distill.py measure hand_pose --seeds 101:111 --picture hand_pose.svg
 
 `measure` asks for plans from starts that were not trained on, and in the midst of a motion that is pushed. It compares
-what the plan costs before any gradient and after one: from the shifted plan, the policy, the better of both.
-`all` makes the three steps one after the other. Files lie in --folder (./distilled).
+what the plan costs before any gradient and after one: from the shifted plan, the policy, the better of both, and the
+refined policy where there is one. `all` makes the steps one after the other, but for `refine`, which knows costs that
+are squares of joints, activations and controls, with fixed targets. Files lie in --folder (./distilled).
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ from sinew.state import State
 
 Floats = NDArray[np.float64]
 
-STARTS = ("shifted", "policy", "better")
+# What plans begin with: the name, the setting warm_start, and what is behind a task's name in those of its files.
+STARTS = (("shifted", "shifted", ""), ("policy", "policy", ""), ("better", "better", ""))
+REFINED = ("refined", "policy", "-refined")
 
 
 def span(text: str) -> range:
@@ -111,8 +115,14 @@ def read_samples(paths: list[Path], session: Session, share: float) -> Samples:
     return Samples(np.concatenate(inputs), np.concatenate(controls), session.ctrl_range)
 
 
-def make_network(samples: Samples, width: int) -> Any:
-    """Return a network of two hidden layers, between fixed scales of its inputs and of the controls."""
+def recorded_samples(session: Session, arguments: argparse.Namespace) -> tuple[list[Path], Samples]:
+    """Return the recordings of the task in the folder, and their samples."""
+    paths = sorted(arguments.folder.glob(f"{arguments.task}-*.mcap"))
+    return paths, read_samples(paths, session, arguments.share)
+
+
+def make_network(inputs: int, ctrl_range: Floats, width: int) -> Any:
+    """Return a network of two hidden layers, between scales of its inputs (1, until they are set) and of controls."""
     import torch
 
     class Policy(torch.nn.Module):
@@ -120,20 +130,17 @@ def make_network(samples: Samples, width: int) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            n, nu = samples.inputs.shape[1], samples.ctrl.shape[1]
             self.chain = torch.nn.Sequential(
-                torch.nn.Linear(n, width),
+                torch.nn.Linear(inputs, width),
                 torch.nn.ELU(),
                 torch.nn.Linear(width, width),
                 torch.nn.ELU(),
-                torch.nn.Linear(width, nu),
+                torch.nn.Linear(width, len(ctrl_range)),
                 torch.nn.Tanh(),
             )
-            low, high = torch.tensor(samples.ctrl_range.T, dtype=torch.float32)
-            self.register_buffer("mean", torch.tensor(samples.inputs.mean(axis=0), dtype=torch.float32))
-            # What never changes stays 0.
-            spread = np.maximum(samples.inputs.std(axis=0), 1e-3)
-            self.register_buffer("spread", torch.tensor(spread, dtype=torch.float32))
+            low, high = torch.tensor(ctrl_range.T, dtype=torch.float32)
+            self.register_buffer("mean", torch.zeros(inputs))
+            self.register_buffer("spread", torch.ones(inputs))
             self.register_buffer("middle", (low + high) / 2)
             self.register_buffer("reach", (high - low) / 2)
 
@@ -142,6 +149,22 @@ def make_network(samples: Samples, width: int) -> Any:
             return self.middle + self.reach * self.chain((x - self.mean) / self.spread)
 
     return Policy()
+
+
+def set_scales(network: Any, inputs: Floats) -> None:
+    """Scale a network's inputs by means and deviations of these; what never changes stays 0."""
+    import torch
+
+    network.mean.copy_(torch.tensor(inputs.mean(axis=0)))
+    network.spread.copy_(torch.tensor(np.maximum(inputs.std(axis=0), 1e-3)))
+
+
+def save(network: Any, path: Path) -> None:
+    """Write a network as ONNX, for planners, and beside it as PyTorch has it, to go on from."""
+    import torch
+
+    torch.onnx.export(network, torch.zeros(1, len(network.mean)), str(path), input_names=["state"])
+    torch.save(network.state_dict(), path.with_suffix(".pt"))
 
 
 def fit(network: Any, samples: Samples, epochs: int, seed: int) -> tuple[float, float]:
@@ -177,13 +200,13 @@ def train(arguments: argparse.Namespace) -> None:
 
     torch.manual_seed(arguments.seed)
     with sinew.serve() as daemon, daemon.client() as client, client.open(arguments.task) as session:
-        paths = sorted(arguments.folder.glob(f"{arguments.task}-*.mcap"))
-        samples = read_samples(paths, session, arguments.share)
-    network = make_network(samples, arguments.width)
+        paths, samples = recorded_samples(session, arguments)
+    network = make_network(samples.inputs.shape[1], samples.ctrl_range, arguments.width)
+    set_scales(network, samples.inputs)
     started = time.perf_counter()
     errors = fit(network, samples, arguments.epochs, arguments.seed)
     path = arguments.folder / f"{arguments.task}.onnx"
-    torch.onnx.export(network, torch.zeros(1, samples.inputs.shape[1]), str(path), input_names=["state"])
+    save(network, path)
     print(
         f"{path}: {len(samples.inputs)} samples of {len(paths)} recordings, root of the mean square error "
         f"{errors[0] ** 0.5:.3f}, {errors[1] ** 0.5:.3f} of what was left out, in halves of a control's range; "
@@ -191,15 +214,41 @@ def train(arguments: argparse.Namespace) -> None:
     )
 
 
+# ---- refine ----
+
+
+def refine(arguments: argparse.Namespace) -> None:
+    """Refine the network on the gradient of what its plans cost."""
+    import torch
+    from refine import Plans, refined
+
+    path = arguments.folder / f"{arguments.task}.pt"
+    if not path.exists():
+        raise SystemExit(f"{path}: there is no such network; train one first")
+    with sinew.serve() as daemon, daemon.client() as client, client.open(arguments.task) as session:
+        planner, (_, samples) = planner_of(session), recorded_samples(session, arguments)
+    weights = torch.load(path)
+    network = make_network(samples.inputs.shape[1], samples.ctrl_range, len(weights["chain.0.bias"]))
+    network.load_state_dict(weights)
+    started = time.perf_counter()
+    first, last = refined(network, Plans(planner, samples.inputs, range(1, 65)), arguments)
+    save(network, path.with_name(f"{arguments.task}-refined.onnx"))
+    print(
+        f"{path.with_name(f'{arguments.task}-refined.onnx')}: a plan of the policy costs {last:.4g}, "
+        f"{first:.4g} before, means of 32 starts; {time.perf_counter() - started:.0f} s"
+    )
+
+
 # ---- measure ----
 
 
-def task_with_policy(folder: Path, name: str) -> Path:
-    """Write the task with its policy into a folder of its own, and return that."""
+def tasks_with_policies(folder: Path, name: str, starts: tuple[tuple[str, str, str], ...]) -> Path:
+    """Write the task with its policies into a folder of its own, and return that."""
     tasks = folder / "tasks"
     tasks.mkdir(exist_ok=True)
-    (tasks / f"{name}.yaml").write_text(f"policy: {name}.onnx\n{sinew.Task(name).text}")
-    (tasks / f"{name}.onnx").write_bytes((folder / f"{name}.onnx").read_bytes())
+    for suffix in {suffix for _, _, suffix in starts}:
+        (tasks / f"{name}{suffix}.yaml").write_text(f"policy: {name}{suffix}.onnx\n{sinew.Task(name).text}")
+        (tasks / f"{name}{suffix}.onnx").write_bytes((folder / f"{name}{suffix}.onnx").read_bytes())
     return tasks
 
 
@@ -210,18 +259,20 @@ def pushed_state(session: Session, arguments: argparse.Namespace, seed: int) -> 
     return body.state
 
 
-def try_start(client: Client, arguments: argparse.Namespace, seed: int, start: str, pushed: bool) -> dict[str, Any]:
+def try_start(
+    client: Client, arguments: argparse.Namespace, seed: int, start: tuple[str, str, str], pushed: bool
+) -> dict[str, Any]:
     """Make one plan of one gradient; return its costs, and the time that all of it took."""
-    settings = {"planner": "adam"}
-    with client.open(arguments.task, seed, settings) as session:
+    name, warm_start, suffix = start
+    with client.open(arguments.task + suffix, seed, {"planner": "adam"}) as session:
         state = session.initial
         if pushed:
             state = pushed_state(session, arguments, seed)
-        session.tune(warm_start=start)
+        session.tune(warm_start=warm_start)
         plan = session.plan(state, iterations=2)  # the first gradient measures the start, the second what it led to
         return {
             "seed": seed,
-            "start": start,
+            "start": name,
             "pushed": pushed,
             "before": plan.cost_before,
             "after": plan.cost_after,
@@ -233,16 +284,21 @@ def try_start(client: Client, arguments: argparse.Namespace, seed: int, start: s
 def draw(rows: list[dict[str, Any]], arguments: argparse.Namespace) -> None:
     """Draw what each start costs, before a gradient and after one."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+    starts = list(dict.fromkeys(row["start"] for row in rows))
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
     for axis, pushed in zip(axes, (False, True), strict=True):
-        for k, start in enumerate(STARTS):
+        for k, start in enumerate(starts):
             of = [row for row in rows if row["start"] == start and row["pushed"] == pushed]
             for row in of:
                 axis.plot([k - 0.15, k + 0.15], [row["before"], row["after"]], "o-", color=f"C{k}", alpha=0.6)
-        axis.set_xticks(range(len(STARTS)), STARTS)
+        axis.set_xticks(range(len(starts)), starts)
         axis.set_yscale("log")
         axis.set_title(f"{arguments.task}, " + ("pushed while it moves" if pushed else "first plan"))
+    axes[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes[0].yaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("cost of a plan: start, one gradient later")
     figure.savefig(arguments.picture, dpi=90)
 
@@ -251,7 +307,7 @@ def report(rows: list[dict[str, Any]]) -> None:
     """Print medians over the seeds."""
     print(f"{'':>22}  {'start':>8}  {'cost of it':>10}  {'one gradient later':>18}  {'ms':>6}")
     for pushed in (False, True):
-        for start in STARTS:
+        for start in dict.fromkeys(row["start"] for row in rows):
             of = [row for row in rows if row["start"] == start and row["pushed"] == pushed]
             before, after, seconds = (np.median([row[x] for row in of]) for x in ("before", "after", "seconds"))
             when = "pushed while it moves" if pushed else "first plan"
@@ -260,13 +316,15 @@ def report(rows: list[dict[str, Any]]) -> None:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Compare plans by where they begin."""
-    tasks = task_with_policy(arguments.folder, arguments.task)
+    refined = (arguments.folder / f"{arguments.task}{REFINED[2]}.onnx").exists()
+    starts = (*STARTS, REFINED) if refined else STARTS
+    tasks = tasks_with_policies(arguments.folder, arguments.task, starts)
     with sinew.serve(tasks=tasks) as daemon, daemon.client() as client:
         rows = [
             try_start(client, arguments, seed, start, pushed)
             for pushed in (False, True)
             for seed in arguments.seeds
-            for start in STARTS
+            for start in starts
         ]
     if arguments.json:
         print(json.dumps(rows, indent=1))
@@ -279,7 +337,7 @@ def measure(arguments: argparse.Namespace) -> None:
 def parse() -> argparse.Namespace:
     """Return the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("step", choices=("record", "train", "measure", "all"))
+    parser.add_argument("step", choices=("record", "train", "refine", "measure", "all"))
     parser.add_argument("task", help="such as arm_reach or hand_pose")
     parser.add_argument("--folder", type=Path, default=Path("distilled"), help="of the files (default: ./distilled)")
     parser.add_argument("--seeds", type=span, help="A:B (default: 1:9 to record, 101:111 to measure)")
@@ -289,6 +347,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=0.5, help="of a plan's rows that are imitated (default: 0.5)")
     parser.add_argument("--width", type=int, default=64, help="of the hidden layers (default: 64)")
     parser.add_argument("--epochs", type=int, default=200, help="of training (default: 200)")
+    parser.add_argument("--updates", type=int, default=100, help="of the policy, to refine it (default: 100)")
+    parser.add_argument("--rate", type=float, default=1e-3, help="of Adam, to refine it (default: 0.001)")
     parser.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
     parser.add_argument("--picture", help="file to draw into, .svg or .png")
     parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
@@ -298,9 +358,9 @@ def parse() -> argparse.Namespace:
 def main() -> None:
     """Run what was asked for."""
     arguments = parse()
-    steps = {"record": record, "train": train, "measure": measure}
+    steps = {"record": record, "train": train, "refine": refine, "measure": measure}
     seeds = arguments.seeds
-    for step in steps if arguments.step == "all" else (arguments.step,):
+    for step in ("record", "train", "measure") if arguments.step == "all" else (arguments.step,):
         recorded = span("1:9") if step == "record" else span("101:111")
         arguments.seeds = seeds if seeds is not None and arguments.step != "all" else recorded
         steps[step](arguments)

@@ -60,6 +60,7 @@ def save(path: Path, shac: Shac, notes: dict[str, Any]) -> None:
         "task": shac.task.name,
         "model": model_digest(shac.task),
         "settings": dataclasses.asdict(shac.settings),
+        "given": shac.given,
         "notes": notes,
         "state": shac.state_dict(),
     }
@@ -107,7 +108,7 @@ def load(path: Path, shac: Shac) -> dict[str, Any]:
     Raises
     ------
     ArgumentError
-        It is one of another task, another model or other settings.
+        It is one of another task, another model, other settings, or a policy of other layers.
     """
     content = read(path)
     if content["task"] != shac.task.name:
@@ -118,6 +119,13 @@ def load(path: Path, shac: Shac) -> dict[str, Any]:
     other = [f"{name} was {then[name]}, is {now[name]}" for name in now if then[name] != now[name]]
     if other:
         raise ArgumentError(f"{path}: a checkpoint with other settings: {'; '.join(other)}")
-    shac.load_state_dict(content["state"])
+    if bool(content.get("given")) != shac.given:
+        policies = ["a new policy", "a policy that was given"]
+        other_policy, policy = policies[not shac.given], policies[shac.given]
+        raise ArgumentError(f"{path}: a checkpoint that began with {other_policy}, not with {policy}")
+    try:
+        shac.load_state_dict(content["state"])
+    except RuntimeError as error:
+        raise ArgumentError(f"{path}: a checkpoint of other networks: {str(error).splitlines()[-1].strip()}") from None
     notes: dict[str, Any] = content["notes"]
     return notes

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["Actor", "Normalizer", "critic"]
+__all__ = ["Actor", "Normalizer", "network"]
 
 
 def _layers(sizes: tuple[int, ...], generator: torch.Generator) -> list[nn.Module]:
@@ -30,19 +30,17 @@ def _layers(sizes: tuple[int, ...], generator: torch.Generator) -> list[nn.Modul
     return made
 
 
-def critic(inputs: int, hidden: tuple[int, ...], generator: torch.Generator) -> nn.Sequential:
-    """Return a network whose one output is the value of an observation."""
-    return nn.Sequential(*_layers((inputs, *hidden, 1), generator))
+def network(inputs: int, hidden: tuple[int, ...], outputs: int, generator: torch.Generator) -> nn.Sequential:
+    """Return a network with hidden layers of these widths; its outputs are near 0."""
+    return nn.Sequential(*_layers((inputs, *hidden, outputs), generator))
 
 
 class Actor(nn.Module):
     """A policy: actions are the tangens hyperbolicus of a normal distribution, whose mean a network makes."""
 
-    def __init__(
-        self, inputs: int, outputs: int, hidden: tuple[int, ...], deviation: float, generator: torch.Generator
-    ) -> None:
+    def __init__(self, mean: nn.Module, outputs: int, deviation: float) -> None:
         super().__init__()
-        self.mean = nn.Sequential(*_layers((inputs, *hidden, outputs), generator))
+        self.mean = mean
         self.log_deviation = nn.Parameter(torch.full((outputs,), math.log(deviation), dtype=torch.float64))
 
     def forward(self, seen: torch.Tensor, noise: torch.Tensor | None = None) -> torch.Tensor:

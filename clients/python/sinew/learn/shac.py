@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import torch
 
 from sinew.errors import ArgumentError, DivergedError
-from sinew.learn.networks import Actor, Normalizer, critic
+from sinew.learn.networks import Actor, Normalizer, network
 from sinew.learn.settings import Settings
 from sinew.learn.task import Physics, Task
 from sinew.learn.worlds import Worlds
@@ -77,19 +77,35 @@ class Shac:
         How it learns.
     physics : Physics, optional
         How bodies are stepped; contacts are those of the settings.
+    policy : Module, optional
+        A network to begin with, in doubles: of observations (N, k), as they are, it makes (N, nu) whose tangens
+        hyperbolicus are the actions. The training changes it. Default: a new one, which sees normalised observations.
+
+    Raises
+    ------
+    ArgumentError
+        The policy does not make a row of nu doubles for each observation.
     """
 
-    def __init__(self, task: Task, settings: Settings, physics: Physics | None = None) -> None:
+    def __init__(
+        self, task: Task, settings: Settings, physics: Physics | None = None, policy: torch.nn.Module | None = None
+    ) -> None:
         self.task, self.settings, s = task, settings, settings
         self.generator = torch.Generator()
         self.generator.manual_seed(s.seed)
         physics = physics or Physics()
         physics = dataclasses.replace(physics, options={**physics.options, **s.options})
         self.worlds = Worlds(task, s.worlds, s.seed, physics)
-        size = self.worlds.observe().shape[1]
+        seen = self.worlds.observe()
+        size = seen.shape[1]
         self.normalizer = Normalizer(size)
-        self.actor = Actor(size, task.actions, s.actor_layers, s.deviation, self.generator)
-        self.critic = critic(size, s.critic_layers, self.generator)
+        self.given = policy is not None  # such a policy sees observations as they are
+        if policy is None:
+            policy = network(size, s.actor_layers, task.actions, self.generator)
+        else:
+            _check_policy(policy, seen, task)
+        self.actor = Actor(policy, task.actions, s.deviation)
+        self.critic = network(size, s.critic_layers, 1, self.generator)
         self.target = copy.deepcopy(self.critic).requires_grad_(False)
         betas = (0.7, 0.95)
         self.actor_optimizer = torch.optim.Adam(self.actor.parameters(), lr=s.actor_rate, betas=betas)
@@ -103,7 +119,10 @@ class Shac:
 
     def policy(self, seen: torch.Tensor) -> torch.Tensor:
         """Return actions (N, nu) of observations (N, k), without noise."""
-        actions: torch.Tensor = self.actor(self.normalizer(seen))
+        return self._act(seen, None)
+
+    def _act(self, seen: torch.Tensor, noise: torch.Tensor | None) -> torch.Tensor:
+        actions: torch.Tensor = self.actor(seen if self.given else self.normalizer(seen), noise)
         return actions
 
     def iterate(self) -> Figures:
@@ -145,7 +164,7 @@ class Shac:
         weight = torch.ones(s.worlds, dtype=torch.float64)
         pieces, slopes = [], False
         for t in range(s.horizon):
-            step = worlds.step(self.actor(self.normalizer(seen), noise[t]), s.state_gradient_limit)
+            step = worlds.step(self._act(seen, noise[t]), s.state_gradient_limit)
             ended = step.terminated | step.truncated
             last = ended | (t == s.horizon - 1)
             with torch.set_grad_enabled(bool(last.any())):  # elsewhere only the critic's targets want values
@@ -238,3 +257,15 @@ class Shac:
         for name, x in self._modules().items():
             x.load_state_dict(state[name])
         self.iteration = int(state["iteration"])
+
+
+def _check_policy(policy: torch.nn.Module, seen: torch.Tensor, task: Task) -> None:
+    """Refuse a network that does not make actions of observations."""
+    wanted = (len(seen), task.actions)
+    try:
+        with torch.no_grad():
+            made = policy(seen)
+    except RuntimeError as error:  # sizes of layers, or their type
+        raise ArgumentError(f"policy: it takes no observations {tuple(seen.shape)} in doubles: {error}") from None
+    if tuple(made.shape) != wanted or made.dtype != torch.float64:
+        raise ArgumentError(f"policy: it makes {tuple(made.shape)} of {made.dtype}, expected {wanted} of torch.float64")
