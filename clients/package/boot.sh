@@ -22,7 +22,7 @@ session=
 leave() {
   local first
   if [ -n "$container" ]; then
-    first=$(pgrep -P "$container" | head -1)
+    first=$(pgrep -P "$container" | head -1) || true
     kill -KILL "$container" "$first" 2>/dev/null || true
     wait "$container" 2>/dev/null || true
     while [ -n "$first" ] && kill -0 "$first" 2>/dev/null; do sleep 0.1; done

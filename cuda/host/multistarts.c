@@ -86,7 +86,7 @@ static void need_together(SnBackendModel *x, SnMultistarts *r, SnMemoryRequest *
     starts += of->starts;
     staging += sn_multistart_iterations_staging(y, of, longest);
   }
-  sn_gradient_need(x->model, starts, x->max_step, request);
+  sn_gradient_need(x->model, starts, longest, request);
   request->most.staging = request->least.staging = staging;
 }
 

@@ -1,4 +1,5 @@
-// Files that are kept: what is no file is not waited for, and one that is written is there whole or as it was before.
+// Files that are kept: none that is a pipe is waited for. Other processes see one that is written whole, or as it was
+// before; nothing is brought to the disk.
 #ifndef SINEW_PHYSICS_BASE_FILES_H_
 #define SINEW_PHYSICS_BASE_FILES_H_
 

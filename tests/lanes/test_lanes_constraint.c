@@ -161,9 +161,23 @@ static void hand(void **state) {
   sn_oracle_free(&o);
 }
 
+// More than 64 dofs: a lane of a warp has up to four of them, and a set of dofs two words.
+static void many_dofs(void **state) {
+  (void)state;
+  SnOracle o;
+  const char *name;
+  bool missing;
+  sn_oracle_needs_myosuite();
+  sn_constraint_load_real(&o, 7, 20, &name, &missing);
+  assert_false(missing);
+  assert_true(o.model.nv > 64);
+  compare(&o, a_warp);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   printf("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(hand),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(models), cmocka_unit_test(hand), cmocka_unit_test(many_dofs),
                                      cmocka_unit_test(models_backwards)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

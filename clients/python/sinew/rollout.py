@@ -34,7 +34,7 @@ class Rollout:
     Attributes
     ----------
     model : Model
-        What was rolled out, with the options of the call.
+        What was rolled out, with the options of the call; with `models` the one that they are copies of.
     time : ndarray, (N, T + 1)
         Time [s].
     qpos : ndarray, (N, T + 1, nq)
@@ -328,6 +328,8 @@ def rollout(
 
 def _own_models(models: Sequence[Model], integrator: str | int | None, given: Inputs) -> list[_core.Model]:
     """Return the models of rollouts, checked; one state under one sequence of controls is rolled out with each."""
+    if isinstance(models, Model):
+        raise ArgumentError("models: one model, expected a sequence of them, one for each rollout")
     if given.count == 1 and len(models):
         given.count, given.many = len(models), True
     if len(models) != given.count:

@@ -171,7 +171,7 @@ def rollout(
     ArgumentError
         A shape, a type, a device, or a number that is NaN or beyond 1e10.
     UnsupportedError
-        In `backward`: a derivative of the derivative, or by a sensor that has none.
+        In `backward`: a derivative of the derivative, or by a sensor that has none. `models` on a device.
     """
     options: dict[str, Any] = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd}
     options |= {"integrator": integrator, "models": models}

@@ -89,6 +89,8 @@ def test_refusals(model: sinew.Model) -> None:
         sinew.rollout(model, state, ctrl, models=[model, model])
     with pytest.raises(ArgumentError, match="models: 0 of them, expected 1"):
         sinew.rollout(model, nstep=2, models=[])
+    with pytest.raises(ArgumentError, match="models: one model, expected a sequence"):
+        sinew.rollout(model, state, ctrl, models=model)  # type: ignore[arg-type]
     other = sinew.Model.from_string(XML.replace('<geom type="capsule"', '<joint axis="1 0 0"/><geom type="capsule"'))
     with pytest.raises(ArgumentError, match=r"models\[1\]: qpos0 has the shape"):
         sinew.rollout(model, state, ctrl, models=[model, other, model])

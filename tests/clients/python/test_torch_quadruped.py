@@ -105,6 +105,13 @@ def test_policies_learn_in_the_contact_of_their_settings() -> None:
     assert torch.equal(ends["model"], ends["mujoco"]) and not torch.equal(ends["model"], ends["sigmoid"])
 
 
+def test_an_option_may_be_an_array(task: Quadruped) -> None:
+    physics = Physics(1, options={"gravity": np.array([0, 0, -1.0])})
+    of = physics.model(task.model)
+    assert of is physics.model(task.model) and of.opt.gravity.tolist() == [0, 0, -1]
+    assert isinstance(hash(physics), int)
+
+
 def test_checkpoints_from_before_a_setting_go_on(tmp_path: Path) -> None:
     task = Quadruped(worlds=2)
     shac = Shac(task, Settings(worlds=2, horizon=2, iterations=2), Physics(1))

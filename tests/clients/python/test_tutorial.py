@@ -139,6 +139,7 @@ def named(block: str) -> dict[str, Any]:
 
 def test_there_are_blocks() -> None:
     assert len(BLOCKS) >= 9
+    assert all(any(long in block for block in BLOCKS) for long in SHORTER)
 
 
 def label(number: int) -> str:

@@ -207,6 +207,8 @@ def train(arguments: argparse.Namespace) -> None:
     errors = fit(network, samples, arguments.epochs, arguments.seed)
     path = arguments.folder / f"{arguments.task}.onnx"
     save(network, path)
+    for old in arguments.folder.glob(f"{arguments.task}-refined.*"):  # of the network before this one
+        old.unlink()
     print(
         f"{path}: {len(samples.inputs)} samples of {len(paths)} recordings, root of the mean square error "
         f"{errors[0] ** 0.5:.3f}, {errors[1] ** 0.5:.3f} of what was left out, in halves of a control's range; "
@@ -227,7 +229,7 @@ def refine(arguments: argparse.Namespace) -> None:
         raise SystemExit(f"{path}: there is no such network; train one first")
     with sinew.serve() as daemon, daemon.client() as client, client.open(arguments.task) as session:
         planner, (_, samples) = planner_of(session), recorded_samples(session, arguments)
-    weights = torch.load(path)
+    weights = torch.load(path, weights_only=True)
     network = make_network(samples.inputs.shape[1], samples.ctrl_range, len(weights["chain.0.bias"]))
     network.load_state_dict(weights)
     started = time.perf_counter()

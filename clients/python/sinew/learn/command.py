@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--iterations", type=int, metavar="N", help="updates of the policy")
     add("--worlds", type=int, metavar="N", help="bodies")
     add("--horizon", type=int, metavar="N", help="actions whose return is differentiated")
-    add("--seed", type=int, help="of everything that is random (default: 1)")
+    add("--seed", type=int, help="of networks, noise, starts and batches (default: 1)")
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="another setting; may be repeated")
     add("--settings", action="store_true", help="print the settings and stop")
     add("--evaluate", action="store_true", help="run an episode of each of 32 bodies without noise, and learn nothing")

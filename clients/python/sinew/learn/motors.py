@@ -3,9 +3,10 @@
 A motor at a bus of limited voltage has less torque the faster it turns the way it pushes. Its limit is the line from
 the stall torque at rest to 0 at the greatest speed, cut by what the joint may take; braking is not limited by speed:
 
-    torque = clamp(k (target - q) - d v, -least(-v), least(v)),    least(v) = clamp(stall (1 - v / fastest), 0, effort).
+    torque = clamp(k (target - q) - d v, -most(-v), most(v)),    most(v) = clamp(stall (1 - v / fastest), 0, effort).
 
-At a limit the derivative by the target is 0, and that by the speed is the slope of the line.
+At a limit the derivative by the target is 0, and that by the speed is the slope of the line, or 0 where
+the effort cuts it.
 """
 
 from __future__ import annotations

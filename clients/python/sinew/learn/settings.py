@@ -49,9 +49,9 @@ class Settings:
     contact : str
         Contacts while it learns: "model", the model's own, or "mujoco" or "sigmoid" (`Options.contact`).
     contact_width : float
-        Of the sigmoid [m].
+        Of the sigmoid [m], read where `contact` is "sigmoid".
     contact_stiffness : float
-        Of smoothed contacts, the share of the depth that a step takes back.
+        Of smoothed contacts, the share of the depth that a step takes back; read where `contact` is "sigmoid".
     """
 
     seed: int = 1

@@ -66,14 +66,14 @@ class Physics:
 
     threads: int = 0
     cfd: CFD | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def model(self, model: Model) -> Model:
         """Return a model with these options, made once."""
         if not self.options:
             return model
         made = _with_options.setdefault(model, {})
-        key = tuple(sorted(self.options.items()))
+        key = repr(sorted(self.options.items()))
         if key not in made:
             made[key] = model.with_options(**self.options)
         return made[key]

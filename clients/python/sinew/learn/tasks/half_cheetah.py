@@ -19,7 +19,9 @@ class HalfCheetah(Task):
     name = "half_cheetah"
     frame_skip = 5
     noise = 0.1
-    settings: ClassVar[Mapping[str, Any]] = {"reward_scale": 0.1}
+    settings: ClassVar[Mapping[str, Any]] = {
+        "reward_scale": 0.1, "horizon": 8, "iterations": 200, "discount": 0.97, "contact": "sigmoid",
+    }  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__(load("gymnasium", "envs/mujoco/assets/half_cheetah.xml"))

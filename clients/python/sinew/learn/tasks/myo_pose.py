@@ -1,4 +1,4 @@
-"""Muscles bring a body into a pose: MyoSuite's models and rewards of myoHandPoseFixed and myoElbowPose1D6MRandom."""
+"""Muscles bring a body into a pose: MyoSuite's models and rewards of hand and elbow; the hand's bounds are smooth."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Quadruped(Task):
     worlds : int
         How many worlds are drawn.
     seed : int
-        What they are drawn from.
+        What they are drawn from. Checkpoints do not know `worlds` and `seed`: go on with the same.
     """
 
     name = "quadruped"
