@@ -137,6 +137,10 @@ void sn_keeper_refuse(SnKept *kept, const char *why);
 // Lets go of it: who calls this does not touch it any more. Accepts NULL. Any thread may call it.
 void sn_keeper_release(SnKept *kept);
 
+// Writes the settings of a session that has been restored and that nobody can ask for yet. Hands them over as
+// sn_keeper_post does where they cannot be written. Takes the bytes. Who calls it may wait for files.
+void sn_keeper_write(SnKept *kept, SnKeptBytes bytes);
+
 // Hands over bytes to be written, NULL where there was no memory for them, and an answer (NULL: none) that leaves once
 // they are. If they cannot be written the configuration in that answer says so. Takes both over; it never waits.
 void sn_keeper_post(SnKept *kept, SnKeptPart part, SnKeptBytes bytes, SnReply *reply);

@@ -291,6 +291,23 @@ static SnCode write_part(const SnKeeper *k, const SnKept *kept, SnKeptPart part,
   return sn_kept_file_write(&k->folder, sn_kept_file_name(kept->id, part, name), bytes, part == SN_KEPT_SETTINGS, err);
 }
 
+void sn_keeper_write(SnKept *kept, SnKeptBytes bytes) {
+  SnKeeper *k = kept->keeper;
+  SnError err = {0};
+  pthread_mutex_lock(&k->mutex);
+  const size_t others = k->bytes - kept->written[SN_KEPT_SETTINGS];
+  pthread_mutex_unlock(&k->mutex);
+  if (!bytes.bytes || write_part(k, kept, SN_KEPT_SETTINGS, bytes, others, &err) != SN_OK) {
+    sn_keeper_post(kept, SN_KEPT_SETTINGS, bytes, NULL);
+    return;
+  }
+  pthread_mutex_lock(&k->mutex);
+  k->bytes += bytes.size - kept->written[SN_KEPT_SETTINGS];
+  kept->written[SN_KEPT_SETTINGS] = bytes.size;
+  pthread_mutex_unlock(&k->mutex);
+  free(bytes.bytes);
+}
+
 // Says what became of an attempt, once for each change of that.
 static void tell(const SnKeeper *k, SnKept *kept, const SnError *err) {
   const bool fails = err != NULL;

@@ -312,6 +312,8 @@ static bool describe_task(SnDaemon *d, SnJob *job) {
 void sn_loader_admit(SnDaemon *d, SnJob *job, SnSession *session, SnReply *reply) {
   SnKept *kept = session->kept = job->kept;
   const SnKeptBytes bytes = kept ? sn_pack_kept_session(session) : (SnKeptBytes){0};
+  // Whatever ends the daemon once a client can ask for it, the next one counts this restart, too.
+  if (job->restores) sn_keeper_write(kept, bytes);
   // The session is known to the event loop before its client can send the next request; from then on others own it.
   session->heard = sn_clock_now();
   session->owner = job->route.peer;
@@ -320,10 +322,10 @@ void sn_loader_admit(SnDaemon *d, SnJob *job, SnSession *session, SnReply *reply
   sn_scheduler_add(&d->scheduler, session);
   sn_sessions_add(&d->sessions, session);
   if (kept) sn_keeper_opened(kept, session->id);
-  if (kept)
-    sn_keeper_post(kept, SN_KEPT_SETTINGS, bytes, reply);
-  else
+  if (!kept)
     sn_outbox_send(&d->outbox, reply);
+  else if (!job->restores)
+    sn_keeper_post(kept, SN_KEPT_SETTINGS, bytes, reply);
   sn_scheduler_release(&d->scheduler, session);
 }
 

@@ -211,10 +211,30 @@ static void test_stopped_meanwhile(void **state) {
   assert_false(sn_test_daemon_logged(&d, "keep-refused"));
 }
 
+// Each restart is counted, although the disk is slow and the daemon is killed as soon as the session has answered.
+static void test_counted(void **state) {
+  (void)state;
+  Sinew__V1__PlanRequest in = SINEW__V1__PLAN_REQUEST__INIT;
+  in.session = good[0];
+  in.state = initial->open->initial;
+  in.deadline = 1;
+  setenv("SN_TEST_SLOW_DISK", "1", 1);
+  setenv("LD_PRELOAD", SN_TEST_CRASH_LIBRARY, 1);
+  for (uint64_t k = 1; k <= 3; k++) {
+    sn_test_kept_restart(&d, SIGKILL, NULL);
+    Sinew__V1__Reply *plan = sn_test_expect_kept(&c, SN_TEST_MESSAGE(plan, PLAN, &in), SINEW__V1__REPLY__BODY_PLAN);
+    assert_int_equal(plan->plan->restarts, k);
+    sn_test_done(plan);
+  }
+  unsetenv("SN_TEST_SLOW_DISK");
+  unsetenv("LD_PRELOAD");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_moved_aside, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_not_its_fault, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_first_plan, setup, teardown),
+                                     cmocka_unit_test_setup_teardown(test_counted, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_stopped_meanwhile, setup, teardown)};
   const struct CMUnitTest without_crashes[] = {
       cmocka_unit_test_setup_teardown(test_stopped_meanwhile, setup, teardown)};

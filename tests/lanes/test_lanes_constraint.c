@@ -170,7 +170,7 @@ static void many_dofs(void **state) {
   sn_oracle_needs_myosuite();
   sn_constraint_load_real(&o, 7, 20, &name, &missing);
   assert_false(missing);
-  assert_true(o.model.nv > 64);
+  assert_true(o.m->nv > 64);
   compare(&o, a_warp);
   sn_oracle_free(&o);
 }

@@ -65,7 +65,7 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
 
 // Numbers of lanes, 0 at the end. More than a warp's 32, and than the parts of a sum, take ways of their own: all
 // works have them, on the first model.
-static const int some[] = {5, 0}, many[] = {2, 5, 32, 40, 0};
+static const int some[] = {5, 0}, many[] = {2, 32, 40, 0};
 
 // All works on a model, with a task that looks at all that moves in it.
 static void compare_model(SnOracle *o, const Work *work, int n, const int *lanes) {

@@ -1,6 +1,7 @@
 // Preloaded into a program: it is killed a tenth of a second after it has begun to open a file whose path has the word
-// that SN_TEST_CRASH names. Files with the word of SN_TEST_SLOW take twice as long to open. A thread with the name that
-// SN_TEST_CRASH_THREAD has crashes when it asks for an arc tangent.
+// that SN_TEST_CRASH names. Files with the word of SN_TEST_SLOW take twice as long to open. Where SN_TEST_SLOW_DISK
+// is set, what is to be on the disk takes a tenth of a second. A thread with the name that SN_TEST_CRASH_THREAD has
+// crashes when it asks for an arc tangent.
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -27,6 +28,13 @@ FILE *fopen(const char *restrict path, const char *restrict mode) {
     raise(SIGKILL);  // as a crash, without a file of the memory
   }
   return real(path, mode);
+}
+
+int fsync(int fd) {
+  static int (*real)(int);
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "fsync");
+  if (getenv("SN_TEST_SLOW_DISK")) usleep(MOMENT_US);
+  return real(fd);
 }
 
 // Crashes the thread with that name.

@@ -134,7 +134,7 @@ def test_refined_in_short(tmp_path: Path) -> None:
     rows = json.loads(run(tmp_path, "measure", "hand_pose", "--seeds", "101:102", "--json"))
     first = {row["start"]: row for row in rows if not row["pushed"]}
     assert list(first) == ["shifted", "policy", "better", "refined"]
-    assert first["refined"]["from_policy"] and first["refined"]["before"] < first["shifted"]["before"]
+    assert first["refined"]["from_policy"] and first["refined"]["before"] != first["policy"]["before"]
 
 
 def test_nothing_to_refine(tmp_path: Path) -> None:
