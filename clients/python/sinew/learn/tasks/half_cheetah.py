@@ -20,7 +20,7 @@ class HalfCheetah(Task):
     frame_skip = 5
     noise = 0.1
     settings: ClassVar[Mapping[str, Any]] = {
-        "reward_scale": 0.1, "horizon": 8, "iterations": 200, "discount": 0.97, "contact": "sigmoid",
+        "reward_scale": 0.1, "horizon": 8, "iterations": 960, "discount": 0.97, "contact": "sigmoid",
     }  # fmt: skip
 
     def __init__(self) -> None:
