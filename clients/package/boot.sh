@@ -57,9 +57,13 @@ keeps_robot() {
 }
 
 set_up() {
+  local mirror
   if [ ! -e "$bare/etc/debian_version" ]; then
     say "sets up a Debian in $bare"
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,libpam-systemd,procps bookworm "$bare" http://deb.debian.org/debian >"$work/debootstrap.log" 2>&1 ||
+    # shellcheck disable=SC2016  # apt's own variable
+    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 'Component: main' | head -1)
+    [ -n "$mirror" ] || fail "the sources of apt name no Debian 12"
+    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,libpam-systemd,procps bookworm "$bare" "$mirror" >"$work/debootstrap.log" 2>&1 ||
       { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
   fi
   cp -a "$bare" "$root"

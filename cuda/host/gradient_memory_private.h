@@ -5,6 +5,9 @@
 
 #include "cuda/host/host.h"
 
+// Returns the larger of two sizes.
+static inline size_t sn_larger(size_t a, size_t b) { return a > b ? a : b; }
+
 // ---- gradient_memory.c: memory ----
 
 // Holds a gradient item's memory on the device, kept from launch to launch: what of `item` is its memory points there.

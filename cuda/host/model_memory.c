@@ -2,8 +2,6 @@
 // and grow; each part is as large as any of them ever asked for, until the last one goes.
 #include "cuda/host/gradient_memory_private.h"
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
-
 // ---- blocks ----
 
 // Bytes of a block's slot.
@@ -15,7 +13,7 @@ static size_t slots_bytes(const SnKernelShapes *shapes, int items) {
   const SnKernelShape *last = sn_shapes_pick(shapes, items);
   size_t most = 0;
   for (const SnKernelShape *s = shapes->shape; s <= last; ++s)
-    most = larger(most, (size_t)sn_mini(items, s->resident) * slot_bytes(s));
+    most = sn_larger(most, (size_t)sn_mini(items, s->resident) * slot_bytes(s));
   return most;
 }
 
@@ -49,8 +47,8 @@ static SnNeed both(const SnDeviceModel *d, const SnNeed *more) {
     n.items[k] = sn_maxi(n.items[k], more->items[k]);
     n.scratch[k] = sn_maxi(n.scratch[k], more->scratch[k]);
   }
-  n.pool = larger(n.pool, more->pool);
-  n.staging = larger(n.staging, more->staging);
+  n.pool = sn_larger(n.pool, more->pool);
+  n.staging = sn_larger(n.staging, more->staging);
   return n;
 }
 
@@ -58,8 +56,8 @@ static void part_bytes(const SnDeviceModel *d, const SnNeed *need, size_t bytes[
   size_t slots = 0, scratch = 0;
   for (int k = 0; k < SN_NKERNEL; ++k) {
     const size_t blocks = (size_t)sn_device_shape(d, (SnKernel)k, need->items[k]).blocks;
-    slots = larger(slots, slots_bytes(&d->shape[k], need->items[k]));
-    scratch = larger(scratch, blocks * (size_t)need->scratch[k] * sizeof(sn_real));
+    slots = sn_larger(slots, slots_bytes(&d->shape[k], need->items[k]));
+    scratch = sn_larger(scratch, blocks * (size_t)need->scratch[k] * sizeof(sn_real));
   }
   bytes[SN_MEMORY_SLOTS] = slots;
   bytes[SN_MEMORY_SCRATCH] = scratch;

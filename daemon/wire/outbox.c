@@ -67,13 +67,13 @@ SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply
   if (!p) {
     error.code = SINEW__V1__ERROR__CODE__LIMIT;
     error.text = "out of memory";
+    refusal.id = route->id;
     refusal.body_case = SINEW__V1__REPLY__BODY_ERROR;
     refusal.error = &error;
     reply = &refusal;
     p = take_spare(outbox);
   }
   if (!p) return NULL;
-  reply->id = route->id;
   p->next = NULL;
   p->route = *route;
   p->size = sinew__v1__reply__pack(reply, p->bytes);

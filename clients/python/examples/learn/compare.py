@@ -73,17 +73,23 @@ def draw(arguments: argparse.Namespace) -> None:
     figure.savefig(arguments.picture, dpi=80)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("task", help="as `sinew learn` lists them")
+def options_of_runs(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser with the options of programs that train for some seeds and draw."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="(default: 1)")
     parser.add_argument("--iterations", type=int, default=300, help="of SHAC (default: 300)")
-    parser.add_argument("--samples", type=int, default=1_000_000, help="of PPO (default: 1000000)")
     parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
     parser.add_argument("--picture", help="file to draw into, .svg or .png")
     parser.add_argument("--draw", action="store_true", help="run nothing")
     parser.add_argument("--short", action="store_true", help="a few samples, to see that it runs")
+    return parser
+
+
+def main() -> None:
+    parser = options_of_runs(__doc__)
+    parser.add_argument("task", help="as `sinew learn` lists them")
+    parser.add_argument("--samples", type=int, default=1_000_000, help="of PPO (default: 1000000)")
     arguments = parser.parse_args()
 
     if arguments.short:

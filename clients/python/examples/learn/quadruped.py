@@ -21,7 +21,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 import torch
-from compare import read
+from compare import options_of_runs, read
 
 from sinew.learn import Bodies, Physics, Shac, checkpoint
 from sinew.learn.tasks.quadruped import MODEL, SPEED, Quadruped
@@ -258,15 +258,7 @@ def draw(arguments: argparse.Namespace, found: dict[tuple[str, str], dict[str, l
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the runs")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="(default: 1)")
-    parser.add_argument("--iterations", type=int, default=300, help="(default: 300)")
-    parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
-    parser.add_argument("--draw", action="store_true", help="run nothing")
-    parser.add_argument("--short", action="store_true", help="a few samples, to see that it runs")
-    arguments = parser.parse_args()
+    arguments = options_of_runs(__doc__).parse_args()
 
     if arguments.short:
         arguments.iterations = 2
