@@ -167,7 +167,7 @@ SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *cal
     return NULL;
   }
   session->client = client;
-  session->latest = -INFINITY;
+  session->latest = session->furthest = -INFINITY;
   session->fallback = def.fallback ? def.fallback : sinew_session_fallback_zero;
   session->fallback_user = def.fallback_user;
   session->gain_rows = def.gain_rows;

@@ -25,6 +25,7 @@ struct SinewSession {
   bool streaming;         // continuous mode has begun, and nobody has ended it
   SinewStreamDef stream;  // repeats the latest terms
   double latest;          // time stamp of the latest state sent [s]; -infinity before the first
+  double furthest;        // the largest time stamp sent so far [s]; -infinity before the first
   SinewSessionFallback *fallback;
   void *fallback_user;
   int gain_rows;     // asked for with each state
@@ -36,6 +37,12 @@ struct SinewSession {
 // state, and for one without qpos or qvel or with a number that is not finite.
 SinewStatus sn_session_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s,
                              SinewError *err);
+
+// Notes that a state of that time stamp [s] was sent, with its buffers.
+void sn_session_stamp(SinewSession *session, double time);
+
+// Tells whether a plan answers a state of before the caller set its clock back, as simulators do at a new episode.
+bool sn_session_outlived(const SinewSession *session, const Sinew__V1__Plan *plan);
 
 // Takes over a reply: a usable plan becomes the one in force.
 SinewStatus sn_session_take_plan(SinewSession *session, Sinew__V1__Reply *reply, SinewError *err);

@@ -90,6 +90,16 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
   return SINEW_OK;
 }
 
+void sn_session_stamp(SinewSession *session, double time) {
+  session->latest = time;
+  session->furthest = fmax(session->furthest, time);
+  session->has_history = false;
+}
+
+bool sn_session_outlived(const SinewSession *session, const Sinew__V1__Plan *plan) {
+  return plan->state_time > session->latest && plan->state_time <= session->furthest;
+}
+
 // Whether a reply brings a plan that may be put in force; else what it is.
 static SinewStatus judge_plan(const SinewSession *session, const Sinew__V1__Reply *reply, SinewError *err) {
   const SinewStatus status = sn_wire_check(reply, err);
@@ -155,8 +165,7 @@ SinewStatus sinew_session_plan(SinewSession *session, const SinewState *state, d
   Sinew__V1__Reply *reply;
   SinewStatus status = fill_request(session, state, deadline, &asked, err);
   if (status != SINEW_OK) return status;
-  session->latest = state->time;
-  session->has_history = false;
+  sn_session_stamp(session, state->time);
   status = sn_request(session->client, &asked.request, &reply, err);
   session->taken = asked.request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? sn_session_take_plan(session, reply, err) : status;
@@ -166,18 +175,18 @@ SinewStatus sinew_session_send(SinewSession *session, const SinewState *state, d
   Asked asked;
   const SinewStatus status = fill_request(session, state, deadline, &asked, err);
   if (status != SINEW_OK) return status;
-  session->latest = state->time;
-  session->has_history = false;
+  sn_session_stamp(session, state->time);
   return sn_wire_send(session->client, &asked.request, &session->sent, err);
 }
 
 // Is a reply of no use? It does not answer a state that this session sent without waiting, or one that is older than
-// a state answered already, or it only says that a newer state took its place.
+// a state answered already or of before the clock was set back, or it only says that a newer state took its place.
 static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply) {
   if (reply->id == 0) return false;  // the daemon could not read a request
   if (reply->id <= session->taken || reply->id > session->sent || sn_wire_coming(reply)) return true;
   if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) return false;
   if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN || reply->plan->session != session->info.id) return true;
+  if (sn_session_outlived(session, reply->plan)) return true;
   return reply->plan->status == SINEW__V1__PLAN__STATUS__REPLACED && reply->id != session->sent;
 }
 

@@ -70,8 +70,7 @@ SinewStatus sinew_session_stream_send(SinewSession *session, const SinewState *s
   in.state = &s;
   in.has_seen_case = SINEW__V1__STREAM_STATE__HAS_SEEN_SEEN;
   in.seen = session->read;
-  session->latest = state->time;
-  session->has_history = false;
+  sn_session_stamp(session, state->time);
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM_STATE;
   request.stream_state = &in;
@@ -84,7 +83,10 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply,
   if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->session == session->info.id &&
       reply->plan->stream_sequence > session->read) {
     const uint64_t sequence = reply->plan->stream_sequence;
-    status = sn_session_take_plan(session, reply, err);
+    if (sn_session_outlived(session, reply->plan))
+      sn_free_reply(reply);
+    else
+      status = sn_session_take_plan(session, reply, err);
     if (status != SINEW_ERR_BAD_PLAN) session->read = sequence;  // the number of a plan that is refused is not believed
     return status;
   }

@@ -268,6 +268,47 @@ static void test_earlier_state(void **state) {
   sinew_client_disconnect(client);
 }
 
+// A clock that is set back, as at a new episode: a plan that was on its way answers a later state than the latest one
+// sent, and is of no use. That is no lie of the daemon.
+static void test_clock_is_set_back(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState late = state_at(3), early = state_at(1);
+  fake.keep = true;
+  expect_status(sinew_session_send(session, &late, 0.1, &err), SINEW_OK);
+  expect_status(sinew_session_send(session, &early, 0.1, &err), SINEW_OK);
+  stop_thread();
+  assert_int_equal(nkept, 2);
+  fake.keep = false;
+  for (int i = 0; i < 2; i++) reply_plan(&kept[i].sender, kept[i].id, kept[i].time, SINEW__V1__PLAN__STATUS__OK);
+  start_thread();
+  expect_status(sinew_session_receive(session, 5, &err), SINEW_OK);
+  assert_true(sinew_session_current_plan(session)->state_time == 1);
+
+  const SinewStreamDef def = sinew_default_stream();
+  expect_status(sinew_session_stream_start(session, &def, &err), SINEW_OK);
+  fake.better = 2;
+  expect_status(sinew_session_stream_send(session, &late, &err), SINEW_OK);
+  stop_thread();  // once its plans are on their way
+  fake.better = 0;
+  start_thread();
+  expect_status(sinew_session_stream_send(session, &early, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 0.2, &err), SINEW_ERR_TIMEOUT);
+  assert_true(sinew_session_current_plan(session)->state_time == 1);
+  stop_thread();
+  fake.better = 1;
+  start_thread();
+  expect_status(sinew_session_stream_send(session, &early, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_OK);
+  assert_true(sinew_session_current_plan(session)->stream_number == 3);
+  stop_thread();
+  assert_int_equal(fake.seen, 2);  // what is of no use was read, too: a daemon sends on for what was read
+  start_thread();
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 // Continuous mode: all that has come is read, the newest plan is in force, and the daemon is told what was read.
 static void test_stream(void **state) {
   (void)state;
@@ -388,6 +429,7 @@ int main(void) {
       TEST(test_retry),
       TEST(test_late_answer),
       TEST(test_earlier_state),
+      TEST(test_clock_is_set_back),
       TEST(test_stream),
       TEST(test_evaluate),
       TEST(test_newest_wins),

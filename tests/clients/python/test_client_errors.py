@@ -220,6 +220,43 @@ def test_repeated_plans(daemon: Daemon) -> None:
             assert session.current_plan is first
 
 
+def test_clock_is_set_back(daemon: Daemon) -> None:
+    """A plan of before the clock was set back, which was on its way, is dropped; none was ever asked of a later state."""
+    with Liar(daemon.endpoint) as liar, sinew.Client(liar.endpoint, timeout=20) as client, arm(client) as session:
+        stamp: list[float] = []
+
+        def lie(reply: Any) -> Any:
+            if reply.WhichOneof("body") == "plan" and stamp:
+                reply.plan.state_time = stamp[0]
+            return reply
+
+        liar.lie = lie
+        session.plan(state_at(session, 3), iterations=1)
+        session.send(state_at(session, 1), iterations=1)
+        first = session.receive(10)
+        assert first is not None
+        assert first.state_time == 1
+        with session.stream(lease=20) as stream:
+            stamp.append(3)
+            stream.send(state_at(session, 1))
+            assert stream.receive(0.5) is None
+            session.send(state_at(session, 1), iterations=1)
+            assert session.receive(0.5) is None
+            assert session.current_plan is first
+            stamp[0] = 3.001
+            with pytest.raises(
+                errors.BadPlanError, match="answers a state of 3.001 s, the latest one sent is of 1.5 s"
+            ):
+                session.plan(state_at(session, 1.5), iterations=1)
+            stamp.clear()
+            for k in range(100):  # until one of the stream's plans is better than the latest
+                stream.send(state_at(session, 2 + 0.05 * k))
+                if (plan := stream.receive(0.1)) is not None:
+                    break
+            assert plan is not None
+            assert session.current_plan is plan
+
+
 def test_lies_about_sessions(daemon: Daemon) -> None:
     with Liar(daemon.endpoint) as liar:
 

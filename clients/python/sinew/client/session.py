@@ -123,6 +123,7 @@ class SessionBase:
         self._last = np.zeros(self.model.nu)
         self._plan: Plan | None = None
         self._latest = -math.inf  # stamp of the latest state sent
+        self._furthest = -math.inf  # largest stamp sent so far, resets or not
         self._sent = self._taken = 0  # ids: of the latest state sent on, and up to which answers are of no use
 
     def __repr__(self) -> str:
@@ -251,7 +252,7 @@ class SessionBase:
             "gain_rows": gains or None,
         }
         call = Call("plan", request("plan", fields), self._take_plan, deadline if deadline > 0 else 0.0)
-        self._latest = measured["time"]
+        self._stamp(measured["time"])
         return call
 
     def _applied(self, applied: Applied | None) -> dict[str, Array | None] | None:
@@ -294,6 +295,16 @@ class SessionBase:
 
     # ----------------------------------------------------------------------------------------- plans
 
+    def _stamp(self, time: float) -> None:
+        """Note that a state of that time [s] was sent."""
+        self._latest = time
+        self._furthest = max(self._furthest, time)
+
+    def _outlived(self, message: Any) -> bool:
+        """Return whether a plan answers a state of before the caller set its clock back, as at a new episode."""
+        time: float = message.state_time
+        return message.session == self.id and self._latest < time <= self._furthest
+
     def _take_plan(self, message: Any) -> Plan:
         """Put a plan in force, or raise why it must not be."""
         fields = schema.values(message)
@@ -319,7 +330,7 @@ class SessionBase:
         check(reply)
         if body != "plan":
             raise ProtocolError("unexpected answer to a plan request")
-        return self._take_plan(reply.plan)
+        return None if self._outlived(reply.plan) else self._take_plan(reply.plan)
 
     def _restarted(self, initial: State) -> State:
         """Forget the plan and the stamps of before a reset."""
@@ -378,7 +389,7 @@ class StreamBase:
             "seen": self._read,
         }
         message = request("stream_state", fields)
-        base._latest = measured["time"]
+        base._stamp(measured["time"])
         return message
 
     def _judge(self, reply: Any) -> Plan | None:
@@ -405,10 +416,10 @@ class StreamBase:
         """Ask for the stream anew, on the terms of before, without waiting."""
         raise NotImplementedError
 
-    def _take(self, message: Any) -> Plan:
+    def _take(self, message: Any) -> Plan | None:
         """Take a plan. The number of one that is refused is not believed, that of one without controls is."""
         try:
-            plan = self._base._take_plan(message)
+            plan = None if self._base._outlived(message) else self._base._take_plan(message)
         except NoPlanError:
             self._read = message.stream_sequence
             raise
