@@ -221,7 +221,7 @@ def test_repeated_plans(daemon: Daemon) -> None:
 
 
 def test_clock_is_set_back(daemon: Daemon) -> None:
-    """A plan of before the clock was set back, which was on its way, is dropped; none was ever asked of a later state."""
+    """A plan of before the clock was set back, which was on its way, is dropped; a later one is a lie."""
     with Liar(daemon.endpoint) as liar, sinew.Client(liar.endpoint, timeout=20) as client, arm(client) as session:
         stamp: list[float] = []
 
@@ -244,9 +244,7 @@ def test_clock_is_set_back(daemon: Daemon) -> None:
             assert session.receive(0.5) is None
             assert session.current_plan is first
             stamp[0] = 3.001
-            with pytest.raises(
-                errors.BadPlanError, match="answers a state of 3.001 s, the latest one sent is of 1.5 s"
-            ):
+            with pytest.raises(errors.BadPlanError, match="a state of 3\\.001 s, the latest one sent is of 1\\.5 s"):
                 session.plan(state_at(session, 1.5), iterations=1)
             stamp.clear()
             for k in range(100):  # until one of the stream's plans is better than the latest
