@@ -40,6 +40,11 @@ SN_INLINE void sn_mulmatmat3(sn_real *r, const sn_real *a, const sn_real *b) {
     for (int j = 0; j < 3; ++j) r[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
 }
 
+// Computes the point r = x + R p of a frame (x, R); r must not alias p.
+SN_INLINE void sn_frame_point(sn_real *r, const sn_real *x, const sn_real *R, const sn_real *p) {
+  for (int e = 0; e < 3; ++e) r[e] = x[e] + R[3 * e] * p[0] + R[3 * e + 1] * p[1] + R[3 * e + 2] * p[2];
+}
+
 SN_INLINE void sn_copy4(sn_real *r, const sn_real *a) {
   r[0] = a[0];
   r[1] = a[1];

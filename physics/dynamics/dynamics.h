@@ -11,18 +11,19 @@
 // Computes frames of bodies, geoms and sites, anchors and axes of joints from qpos and mocap poses. Quaternions in qpos
 // are normalised on use, not in place.
 SN_FUNC void sn_kinematics(const SnModel *m, SnWorld *w, SnLane *lane);
-// Sweeps from the leaves: turns wrench, twist_bar and acc_bar into qpos_bar, qvel_bar and mocap_bar. The accumulators
-// of links then hold the sums over their subtrees.
-SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
-
-// Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.
-SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
-
 // Computes the frame of a geom from its body's: pos [m], mat (row major, may be NULL). Serves also the geoms that
 // sn_kinematics leaves out because no contact, tendon or sensor needs them.
 SN_FUNC void sn_geom_pose(const SnModel *m, const SnWorld *w, int geom, sn_real pos[3], sn_real mat[9]);
 // Computes the frame of a site likewise.
 SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real pos[3], sn_real mat[9]);
+
+// ---- kinematics_vjp.c ----
+
+// Sweeps from the leaves: turns wrench, twist_bar and acc_bar into qpos_bar, qvel_bar and mocap_bar. The accumulators
+// of links then hold the sums over their subtrees.
+SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+// Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.
+SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- inertia.c ----
 
