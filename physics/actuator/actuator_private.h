@@ -3,6 +3,7 @@
 #define SINEW_PHYSICS_ACTUATOR_ACTUATOR_PRIVATE_H_
 
 #include "physics/actuator/actuator.h"
+#include "physics/base/vec.h"
 #include "physics/world/adjoint.h"
 
 // ---- activation.c: controls and activations of one actuator ----
@@ -97,6 +98,38 @@ SN_FUNC void sn_orientation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, int 
 SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 // Adds what sat_twist_bar gives to wrench and qpos_bar. sn_tendon_vjp calls it.
 SN_FUNC void sn_saturation_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- transmission.c: what it and its adjoint have in common ----
+
+// Computes the orientation of a site from its body's.
+SN_INLINE void sn_site_quat(const SnModel *m, const SnWorld *w, int site, sn_real *quat) {
+  sn_mulquat(quat, w->xquat + 4 * m->site_bodyid[site], m->site_quat + 4 * site);
+}
+
+// Computes the rotation vector v of a site relative to a reference site, in the frame of that one.
+SN_INLINE void sn_relative_turn(const SnModel *m, const SnWorld *w, int site, int ref, sn_real *v) {
+  sn_real quat[4], inverse[4], relative[4];
+  sn_site_quat(m, w, site, quat);
+  sn_site_quat(m, w, ref, relative);
+  sn_negquat(inverse, relative);
+  sn_mulquat(relative, inverse, quat);
+  sn_quat2vel(v, relative);
+}
+
+// Computes the rotation vector v of ball joint j.
+SN_INLINE void sn_ball_rotation(const SnModel *m, const SnWorld *w, int j, sn_real *v) {
+  sn_real quat[4];
+  sn_copy4(quat, w->qpos + m->jnt_qposadr[j]);
+  sn_normalize4(quat);
+  sn_quat2vel(v, quat);
+}
+
+// Returns true when the contact counts for adhesion of the body. Does not count what CFD adds at a distance. So
+// adhesion is the same with CFD, but for contacts in the gap that CFD leaves out because their pair also touches.
+SN_INLINE bool sn_adheres(const SnModel *m, const SnContact *con, int body) {
+  if (con->exclude > 1 || (con->cfd == SN_CONTACT_FAR && con->dist > m->cpair_reach[con->pair])) return false;
+  return m->geom_bodyid[con->geom[0]] == body || m->geom_bodyid[con->geom[1]] == body;
+}
 
 // ---- wrap.c: the shortest path of a string around a sphere or an infinite cylinder ----
 
