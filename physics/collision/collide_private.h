@@ -253,8 +253,8 @@ SN_FUNC bool sn_hfield_again(const SnModel *m, const SnShape *a, const SnShape *
 SN_FUNC void sn_collide_hfield_vjp(const SnModel *m, const SnShape *a, const SnShape *b, const SnContact *con,
                                    const SnContactBar *bar, sn_real *wrench);
 
-// Collides any pair of shapes within reach by a collider (collide.c), without parameters of contacts. Returns the
-// number of contacts, at most max.
+// Collides any pair of shapes within reach by a collider (collide_shapes.c), without parameters of contacts. Returns
+// the number of contacts, at most max.
 SN_FUNC int sn_collide_shapes(const SnModel *m, const SnShape *a, const SnShape *b, SnCollider collider, sn_real reach,
                               int max, SnContact *con);
 // Runs the adjoint of a contact that the collider has made with this reach.
