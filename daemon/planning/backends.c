@@ -46,7 +46,8 @@ static SnCode take_device(SnBackends *b, SnBackend *device, const char *name, vo
 }
 
 // A device that answers stands by for what it is measured to be faster at.
-static SnCode open_automatic(SnBackends *b, const char *cpu, void (*wake)(void *context), void *context, SnError *err) {
+static SnCode open_automatic(SnBackends *b, const char *cpu, int threads, void (*wake)(void *context), void *context,
+                             SnError *err) {
   static const char name[] = "cuda";
   SnError why = {0};
   SnBackend *device = sn_backends_open_device(b, name, &why);
@@ -54,6 +55,7 @@ static SnCode open_automatic(SnBackends *b, const char *cpu, void (*wake)(void *
     sn_log_event(b->log, SN_LOG_INFO, "backend: %s, as auto chooses: %s", cpu, why.text);
     return SN_OK;
   }
+  sn_contest_key(device, threads, &b->key);
   const SnCode code = take_device(b, device, name, wake, context, err);
   b->view.automatic = code == SN_OK;
   sn_log_event(b->log, SN_LOG_INFO, "backend: auto: %s, and %s for what is measured to be faster there", cpu,
@@ -71,7 +73,7 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
   const char *name = config->backend;
   char text[256];
   sn_backend_describe(b->cpu, text, sizeof text);
-  if (!strcmp(name, "auto")) return open_automatic(b, text, wake, context, err);
+  if (!strcmp(name, "auto")) return open_automatic(b, text, threads, wake, context, err);
   if (!strcmp(name, "cpu")) {
     sn_log_event(log, SN_LOG_INFO, "backend: %s, as configured", text);
     return SN_OK;

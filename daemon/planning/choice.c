@@ -3,13 +3,16 @@
 // to the device where there are enough of them.
 //
 // The measurement has backends of its own, beside those that plan, and takes about a second of one loader thread, once
-// for a model, a device, a build and a number of threads. Its result is kept beside the compiled model.
+// for a model, a device, a build and a number of threads. Its result is kept beside the compiled model. A device
+// belongs to the thread that opened it, and its memory is wanted by those who plan: so they are opened for a
+// measurement alone and closed behind it, and where a result is kept nothing is opened.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/planning/backends_private.h"
 #include "physics/base/folders.h"
+#include "physics/model/model_file.h"
 
 enum { STEPS = 8, MOST = 4096 };
 static const double seconds = 1.0;
@@ -63,28 +66,31 @@ static bool cache_folder(const SnConfig *config, char *path, size_t size) {
   return (size_t)snprintf(path, size, "%s", config->cache) < size;
 }
 
-// The result for a planner's model: what is kept, or a new measurement, which is then kept. *fresh: it was made now.
-static SnCode find(SnBackends *b, const SnPlanner *planner, SnContest *contest, bool *fresh, SnError *err) {
+// Measures on backends that are opened for it.
+static SnCode open_and_measure(SnBackends *b, const SnPlanner *planner, SnContest *contest, SnError *err) {
   SnPool *pool = NULL;
-  SnContestKey *key = calloc(1, sizeof *key);
-  char folder[4096] = "";
   int threads = 0;
-  SnError kept = {0};
-  SnBackend *device = sn_backends_open_device(b, b->view.name, err), *cpu = NULL;
-  if (key && device) cpu = sn_backends_open_cpu(b->config, &pool, &threads, err);
-  SnCode code = !key ? sn_fail(err, SN_ERR_MEMORY, "out of memory") : cpu ? SN_OK : err->code;
-  if (code == SN_OK) code = sn_contest_key(sn_planner_model(planner), device, threads, key, err);
-  *fresh = false;
-  if (code == SN_OK && !(cache_folder(b->config, folder, sizeof folder) && sn_contest_kept(folder, key, contest))) {
-    *fresh = true;
-    code = measure(device, cpu, planner, contest, err);
-    if (code == SN_OK && folder[0] && sn_contest_keep(folder, key, contest, &kept) != SN_OK)
-      sn_log_event(b->log, SN_LOG_WARNING, "what was measured is not kept: %s", kept.text);
-  }
+  SnBackend *device = sn_backends_open_device(b, b->view.name, err);
+  SnBackend *cpu = device ? sn_backends_open_cpu(b->config, &pool, &threads, err) : NULL;
+  const SnCode code = cpu ? measure(device, cpu, planner, contest, err) : err->code;
   sn_backend_free(cpu);
   sn_pool_free(pool);
   sn_backend_free(device);
-  free(key);
+  return code;
+}
+
+// The result for a planner's model: what is kept, or a new measurement, which is then kept. *fresh: it was made now.
+static SnCode find(SnBackends *b, const SnPlanner *planner, SnContest *contest, bool *fresh, SnError *err) {
+  char folder[4096] = "";
+  SnError kept = {0};
+  *fresh = false;
+  b->key.model = sn_model_checksum(sn_planner_model(planner), err);
+  if (!b->key.model) return err->code;
+  if (cache_folder(b->config, folder, sizeof folder) && sn_contest_kept(folder, &b->key, contest)) return SN_OK;
+  *fresh = true;
+  const SnCode code = open_and_measure(b, planner, contest, err);
+  if (code == SN_OK && folder[0] && sn_contest_keep(folder, &b->key, contest, &kept) != SN_OK)
+    sn_log_event(b->log, SN_LOG_WARNING, "what was measured is not kept: %s", kept.text);
   return code;
 }
 

@@ -55,6 +55,7 @@ typedef struct SnBackends {
   SnMeasured measured[SN_MEASURED];
   int nmeasured;
   pthread_mutex_t measuring;  // one measurement at a time
+  SnContestKey key;           // names what a measurement on the device holds for; under that mutex
 } SnBackends;
 
 // Returns the view. Any thread may call it.

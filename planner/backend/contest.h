@@ -76,8 +76,8 @@ typedef struct SnContestKey {
   char program[4200];  // path, size and time of change of the file that the CPU's lies in
 } SnContestKey;
 
-// Makes the key of a model on a device beside a CPU of so many threads. Returns SN_ERR_MEMORY.
-SnCode sn_contest_key(const SnModel *m, const SnBackend *device, int threads, SnContestKey *key, SnError *err);
+// Makes the key of a device beside a CPU of so many threads. It fits all models: the caller sets that of one.
+void sn_contest_key(const SnBackend *device, int threads, SnContestKey *key);
 // Reads what is kept in a folder for the key. Returns false where there is nothing, or nothing that can be read.
 bool sn_contest_kept(const char *folder, const SnContestKey *key, SnContest *contest);
 // Keeps a result, in place of what is kept there for this model and this number of threads. Returns SN_ERR_IO.

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 
 #include "physics/base/files.h"
-#include "physics/model/model_file.h"
 #include "planner/backend/backend_impl.h"
 #include "planner/backend/contest.h"
 
@@ -31,13 +30,11 @@ static void file_text(void (*function)(const SnBackend *, char *, int), char *te
              file.st_mtim.tv_nsec);
 }
 
-SnCode sn_contest_key(const SnModel *m, const SnBackend *device, int threads, SnContestKey *key, SnError *err) {
-  *key = (SnContestKey){.model = sn_model_checksum(m, err), .threads = threads};
-  if (!key->model) return err ? err->code : SN_ERR_MEMORY;
+void sn_contest_key(const SnBackend *device, int threads, SnContestKey *key) {
+  *key = (SnContestKey){.threads = threads};
   sn_backend_describe(device, key->device, sizeof key->device);
   file_text(device->describe, key->library, sizeof key->library);
   file_text(sn_backend_describe, key->program, sizeof key->program);
-  return SN_OK;
 }
 
 static void path_of(const char *folder, const SnContestKey *key, char path[PATH]) {
