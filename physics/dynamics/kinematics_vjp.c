@@ -270,7 +270,7 @@ SN_LOCAL void kin_sweep(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane
     }
     if (pass == 0) SN_FOR(k, m->nv) kin_velocity_terms(m, w, a, k);
     if (pass == 1) SN_FOR(k, m->nv) kin_wrench_terms(m, w, a, k);
-    SN_SYNC(lane);
+    if (pass < 2) SN_SYNC(lane);  // behind a level there is one already
   }
   SN_FOR(k, m->nv) a->qpos_bar[k] += sn_dot(w->cdof + 6 * k, a->kin_dof + KIN_DOF * k + KIN_TERMS, 6);
   SN_FOR(k, m->nlink) kin_mocap_vjp(m, w, a, m->level_body[k]);
