@@ -6,31 +6,27 @@ imported when a client is made.
 
 from __future__ import annotations
 
-from sinew.client.asynchronous import AsyncClient, AsyncSession, AsyncStream
+from sinew.client.asynchronous import AsyncClient
+from sinew.client.asynchronous_session import AsyncSession, AsyncStream
 from sinew.client.blocking import Client
 from sinew.client.blocking_session import Session, Stream
 from sinew.client.messages import (
     Config,
     Device,
     Evaluation,
-    GateDescription,
-    GateValue,
     Gradient,
     Health,
     Hello,
     Limits,
     LoadedModel,
-    MeasureDescription,
     MeasureValue,
     ModelSummary,
     SessionStatistics,
     SettingInfo,
     Statistics,
     StreamReply,
-    TaskDescription,
     TaskSummary,
     Telemetry,
-    TermDescription,
     TermGradient,
     TermSettings,
 )
@@ -39,6 +35,7 @@ from sinew.client.quantities import ModelDescription, Quantity, Trajectory
 from sinew.client.records import RecordSocket
 from sinew.client.serving import Daemon, serve
 from sinew.client.snapshot import Snapshot
+from sinew.client.tasks import GateDescription, GateValue, MeasureDescription, TaskDescription, TermDescription
 
 __all__ = [
     "AsyncClient",
