@@ -1,4 +1,4 @@
-"""Processes in tests: their memory, and Ctrl-C."""
+"""Processes in tests: their memory, examples, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,6 +13,21 @@ from pathlib import Path
 def resident() -> int:
     """Return the resident memory of this process [bytes]."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def run_example(
+    script: Path, *arguments: str | Path, folder: Path | None = None, limit: float = 300.0
+) -> subprocess.CompletedProcess[str]:
+    """Run an example that draws without a screen, in a folder, for at most so long [s]; return what came of it."""
+    return subprocess.run(
+        [sys.executable, script, *arguments],
+        cwd=folder,
+        env={**os.environ, "MPLBACKEND": "Agg"},
+        capture_output=True,
+        text=True,
+        timeout=limit,
+        check=False,
+    )
 
 
 def interrupt(program: str, case: str, wait: float) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
 import pytest
+
+from processes import run_example
 
 VALUE, SLOPE = r" +\S+" * 2 + r" +(\S+)", r" +\S+" * 4 + r" +(\S+)"  # medians of errors in a row of hard_contacts.py
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "examples"
@@ -105,15 +104,7 @@ def test_example(name: str, tmp_path: pathlib.Path) -> None:
         if importlib.util.find_spec("matplotlib") is None:
             pytest.skip("matplotlib is not installed here")
         arguments = [*arguments, "--picture", str(picture)]
-    run = subprocess.run(
-        [sys.executable, str(FOLDER / name), *arguments],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    run = run_example(FOLDER / name, *arguments, folder=tmp_path)
     assert run.returncode == 0, run.stderr
     found = re.search(pattern, run.stdout)
     assert found, run.stdout
@@ -126,14 +117,8 @@ def test_example(name: str, tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.parametrize("name", ["contact_force.py", "tossed_shapes.py"])
 def test_examples_on_hard_contacts_speak_to_machines(name: str, tmp_path: pathlib.Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(FOLDER / name), "--points", "2", "--json"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
+    run = run_example(FOLDER / name, "--points", "2", "--json", folder=tmp_path)
+    assert run.returncode == 0, run.stderr
     tables = json.loads(run.stdout)
     assert all(isinstance(row["name"], str) for rows in tables.values() for row in rows)
 

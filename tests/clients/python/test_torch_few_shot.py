@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from processes import run_example
 
 pytest.importorskip("torch", reason="PyTorch is not there")
 SCRIPT = Path(__file__).parents[3] / "clients" / "python" / "examples" / "learn" / "few_shot.py"
@@ -19,10 +19,7 @@ SCRIPT = Path(__file__).parents[3] / "clients" / "python" / "examples" / "learn"
 
 def run(folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
     arguments = ["--short", "--folder", str(folder), "--pictures", "--json", str(folder / "numbers.json"), *more]
-    return subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], env={**os.environ, "MPLBACKEND": "Agg"}, capture_output=True,
-        text=True, timeout=600, check=False,
-    )  # fmt: skip
+    return run_example(SCRIPT, *arguments, limit=600.0)
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,15 @@ from __future__ import annotations
 import csv
 import dataclasses
 import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import sinew
 from sinew.errors import ArgumentError, DivergedError, FormatError, NotFoundError
+
+from processes import run_example
 
 torch = pytest.importorskip("torch", reason="PyTorch is not there")
 
@@ -421,15 +420,8 @@ def test_the_comparison_with_ppo_runs(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     make("myo_elbow_reach")
     picture = tmp_path / "curves.svg"
-    run = [sys.executable, EXAMPLES / "compare.py", "myo_elbow_reach", "--short", "-o", tmp_path / "runs"]
-    done = subprocess.run(
-        [*run, "--threads", "1", "--picture", picture],
-        env={**os.environ, "MPLBACKEND": "Agg"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    short = ["--short", "--threads", "1", "-o", tmp_path / "runs", "--picture", picture]
+    done = run_example(EXAMPLES / "compare.py", "myo_elbow_reach", *short)
     assert done.returncode == 0, done.stderr
     assert re.search(r"\nppo-1 +2048 .*\nshac-1 +1280 ", done.stdout), done.stdout
     assert "<svg" in picture.read_text()

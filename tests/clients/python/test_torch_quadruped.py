@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +12,8 @@ import numpy as np
 import pytest
 import sinew
 from sinew.errors import ArgumentError
+
+from processes import run_example
 
 torch = pytest.importorskip("torch", reason="PyTorch is not there")
 
@@ -220,16 +220,9 @@ def test_the_example_runs(tmp_path: Path) -> None:
     for module in ("mujoco", "tqdm", "matplotlib"):
         pytest.importorskip(module)
     picture = tmp_path / "walks.svg"
-    run = [sys.executable, EXAMPLES / "quadruped.py", "--short", "--threads", "1", "-o", tmp_path / "runs"]
+    short = ["--short", "--threads", "1", "-o", tmp_path / "runs", "--picture", picture]
     for more in ([], ["--draw"]):
-        done = subprocess.run(
-            [*run, "--picture", picture, *more],
-            env={**os.environ, "MPLBACKEND": "Agg"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        done = run_example(EXAMPLES / "quadruped.py", *short, *more)
         assert done.returncode == 0, done.stderr
         walks = [line.split() for line in done.stdout.splitlines() if line.startswith(("sigmoid ", "mujoco "))]
         assert [x[0] for x in walks] == ["sigmoid"] * 4 + ["mujoco"] * 4
