@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
 
 from sinew.client import calls, schema
-from sinew.client.asynchronous_session import AsyncMailbox, AsyncSession
+from sinew.client.asynchronous_session import AsyncMailbox, AsyncSession, AsyncStream
 from sinew.client.keys import PathOrKey
 from sinew.client.messages import (
     Health,
@@ -36,7 +36,7 @@ from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
 
-__all__ = ["AsyncClient"]
+__all__ = ["AsyncClient", "AsyncSession", "AsyncStream"]
 
 T = TypeVar("T")
 
