@@ -1,5 +1,8 @@
 #include "planner/base/arena.h"
 
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +36,30 @@ char *sn_arena_text(SnArena *arena, const char *text, size_t size) {
   char *copy = sn_arena_alloc(arena, size + 1);
   if (copy) memcpy(copy, text, size);
   return copy;
+}
+
+char *sn_arena_file(SnArena *arena, const char *path, size_t max_bytes, size_t *size, SnError *err) {
+  FILE *f = fopen(path, "rb");
+  if (!f) {
+    sn_fail(err, errno == ENOENT ? SN_ERR_NOT_FOUND : SN_ERR_IO, "%s: %s", path, strerror(errno));
+    return NULL;
+  }
+  char *text = sn_arena_alloc(arena, max_bytes + 1);
+  *size = text ? fread(text, 1, max_bytes + 1, f) : 0;
+  const bool failed = ferror(f) != 0;
+  fclose(f);
+  if (!text) {
+    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", path);
+    return NULL;
+  }
+  if (failed || *size > max_bytes) {
+    if (failed)
+      sn_fail(err, SN_ERR_IO, "%s: cannot be read", path);
+    else
+      sn_fail(err, SN_ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
+    return NULL;
+  }
+  return text;
 }
 
 void sn_arena_free(SnArena *arena) {

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "physics/base/status.h"
+
 typedef struct SnArenaBlock SnArenaBlock;
 typedef struct SnArena {
   SnArenaBlock *first;  // newest block
@@ -13,6 +15,8 @@ typedef struct SnArena {
 void *sn_arena_alloc(SnArena *arena, size_t bytes);
 // Returns a copy of text[0..size) with a 0 at its end; NULL when out of memory.
 char *sn_arena_text(SnArena *arena, const char *text, size_t size);
+// Reads a whole file of at most max_bytes, of text or not; *size becomes its length. Returns NULL and err on failure.
+char *sn_arena_file(SnArena *arena, const char *path, size_t max_bytes, size_t *size, SnError *err);
 // Frees everything; the arena is empty again.
 void sn_arena_free(SnArena *arena);
 

@@ -1,7 +1,6 @@
 #include "planner/base/yaml.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -214,30 +213,6 @@ SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *aren
   SnNode *root = read_document(&t);
   yaml_parser_delete(&t.parser);
   return root;
-}
-
-char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size_t *size, SnError *err) {
-  FILE *f = fopen(path, "rb");
-  if (!f) {
-    sn_fail(err, errno == ENOENT ? SN_ERR_NOT_FOUND : SN_ERR_IO, "%s: %s", path, strerror(errno));
-    return NULL;
-  }
-  char *text = sn_arena_alloc(arena, max_bytes + 1);
-  *size = text ? fread(text, 1, max_bytes + 1, f) : 0;
-  const bool failed = ferror(f) != 0;
-  fclose(f);
-  if (!text) {
-    sn_fail(err, SN_ERR_MEMORY, "%s: out of memory", path);
-    return NULL;
-  }
-  if (failed || *size > max_bytes) {
-    if (failed)
-      sn_fail(err, SN_ERR_IO, "%s: cannot be read", path);
-    else
-      sn_fail(err, SN_ERR_LIMIT, "%s: larger than %zu bytes", path, max_bytes);
-    return NULL;
-  }
-  return text;
 }
 
 const SnNode *sn_yaml_member(const SnNode *map, const char *key) {

@@ -55,8 +55,6 @@ struct SnNode {
 // Reads text[size] into a tree that lives in the arena; NULL when a mistake was added. Takes at most
 // `max_nodes` nodes and 32 levels. Places are those of issues->file.
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues);
-// Reads a whole file of at most max_bytes into the arena; NULL and err on failure.
-char *sn_yaml_load_text(const char *path, size_t max_bytes, SnArena *arena, size_t *size, SnError *err);
 
 // Returns a member of a map by name, or NULL.
 const SnNode *sn_yaml_member(const SnNode *map, const char *key);

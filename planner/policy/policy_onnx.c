@@ -405,7 +405,7 @@ SnPolicy *sn_policy_load(const char *file, SnError *err) {
   SnError why = {0};
   SnArena arena = {0};
   size_t size = 0;
-  const char *bytes = sn_yaml_load_text(file, SN_POLICY_MAX_BYTES, &arena, &size, &why);
+  const char *bytes = sn_arena_file(&arena, file, SN_POLICY_MAX_BYTES, &size, &why);
   SnPolicy *policy = bytes ? sn_policy_parse(bytes, size, file, err) : NULL;
   if (!bytes) sn_fail(err, why.code, "policy %.1000s", why.text);
   sn_arena_free(&arena);

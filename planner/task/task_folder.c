@@ -36,7 +36,7 @@ static int known_tasks(const char *path, const char *wanted, SnKnownNames *known
 
 char *sn_task_load_text(const char *path, SnArena *arena, size_t *size, SnError *err) {
   char why[sizeof err->text], wanted[NAME_MAX + 1];
-  char *text = sn_yaml_load_text(path, SN_TASK_MAX_BYTES, arena, size, err);
+  char *text = sn_arena_file(arena, path, SN_TASK_MAX_BYTES, size, err);
   if (text || !err || err->code != SN_ERR_NOT_FOUND) return text;
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
   snprintf(wanted, sizeof wanted, "%.*s", (int)(stem(name) ? stem(name) : strlen(name)), name);

@@ -220,19 +220,10 @@ static void random_bytes(void **state) {
   }
 }
 
-static void missing_file(void **state) {
-  (void)state;
-  size_t size;
-  assert_null(sn_yaml_load_text("/nonexistent/x.yaml", 100, &arena, &size, &err));
-  assert_int_equal(err.code, SN_ERR_NOT_FOUND);
-  assert_non_null(strstr(err.text, "/nonexistent/x.yaml"));
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(good_file),    cmocka_unit_test(written),
-                                     cmocka_unit_test(joined),       cmocka_unit_test(all_mistakes),
-                                     cmocka_unit_test(not_numbers),  cmocka_unit_test(refused),
-                                     cmocka_unit_test(limits),       cmocka_unit_test(many_mistakes),
-                                     cmocka_unit_test(random_bytes), cmocka_unit_test(missing_file)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(good_file),    cmocka_unit_test(written),       cmocka_unit_test(joined),
+      cmocka_unit_test(all_mistakes), cmocka_unit_test(not_numbers),   cmocka_unit_test(refused),
+      cmocka_unit_test(limits),       cmocka_unit_test(many_mistakes), cmocka_unit_test(random_bytes)};
   return cmocka_run_group_tests(tests, NULL, teardown);
 }
