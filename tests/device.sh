@@ -10,6 +10,7 @@
 #   tests/device.sh --rehearse PART...     on the emulator, the host in place of a device, and short
 #   tests/device.sh --build FOLDER PART... from a build that is there (default: build/cuda, built first)
 #   tests/device.sh --pack FOLDER          copies all that the parts need; FOLDER/device.sh runs them on another machine
+#   tests/device.sh --pack FOLDER daemon   what that part needs alone, which is little
 #
 # Each part prints its duration; the last line counts the parts. A part goes on after a measurement that fails, and the
 # programme after a part. They stand in the order of what to know first: whether a device is right, in short, then how
@@ -17,7 +18,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The parts and their limits [s], 45 minutes together; then the others.
-PARTS="agree:300 wins:90 step:480 shapes:420 kernels:300 gradient:330 refine:240 tasks:120 memory:210 races:210"
+PARTS="agree:300 wins:90 step:480 shapes:360 kernels:270 gradient:330 refine:240 tasks:120 daemon:90 memory:210 races:210"
 MORE="soak:590 models:590 trace:120"
 REGISTERS=${REGISTERS-64 255}  # of further libraries of a pack, for the part shapes
 MYOSUITE=${SINEW_MYOSUITE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.12.2/myosuite}
@@ -26,11 +27,11 @@ MYOSUITE=${SINEW_MYOSUITE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/sinew/myosuite-2.
 # Where things are: in a pack beside this script, else in the tree that it belongs to.
 find_places() {
   if [ -d "$here/bin" ]; then
-    SOURCE=$here BIN=$here/bin LIB=$here/lib/sinew MYOSUITE=$here/myosuite
+    SOURCE=$here BIN=$here/bin LIB=$here/lib/sinew MYOSUITE=$here/myosuite CHECK_DAEMON=$here/check_daemon.py
     export LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} SINEW_MYOSUITE_DIR=$MYOSUITE
     OUT=${OUT:-results}
   else
-    SOURCE=$(dirname "$here")
+    SOURCE=$(dirname "$here") CHECK_DAEMON=$here/cuda/check_daemon.py
     local preset=cuda
     [ -z "$REHEARSE" ] || preset=release
     BIN=${BUILD:-$SOURCE/build/$preset}/bin LIB=${BUILD:-$SOURCE/build/$preset}/lib/sinew
@@ -61,13 +62,20 @@ choose() {
   fi
 }
 
+# Programs that the parts run.
+programs() {
+  echo sinewd sinewctl sinew-plant sinew-import
+  [ "${wanted[*]}" = daemon ] || echo sinew-bench cuda_test_agree cuda_test_soak
+}
+
 build() {
   if [ -d "$here/bin" ] || [ -n "$BUILD" ]; then return; fi
-  local libraries="sinew_cuda sinew_cuda_double" preset=cuda
-  [ -z "$REHEARSE" ] || { libraries="sinew_emulator sinew_emulator_double"; preset=release; }
-  # shellcheck disable=SC2086  # the list is split on purpose
+  local libraries="sinew_cuda cuda_lose_device" double=sinew_cuda_double preset=cuda
+  [ -z "$REHEARSE" ] || { libraries=sinew_emulator double=sinew_emulator_double preset=release; }
+  [ "${wanted[*]}" = daemon ] || libraries="$libraries $double"
+  # shellcheck disable=SC2046,SC2086  # the lists are split on purpose
   (cd "$SOURCE" && cmake --preset $preset >/dev/null &&
-    cmake --build build/$preset --target sinew-bench sinew-import cuda_test_agree cuda_test_soak $libraries -- --quiet)
+    cmake --build build/$preset --target $(programs) $libraries -- --quiet)
 }
 
 # One document of JSON on standard input becomes a line of a file, and is shown.
@@ -158,6 +166,13 @@ for cpu, device in zip(runs[::2], runs[1::2]):
             x["task"], x["backend"], "solved" if x["success"] else "not solved", x["cost_end"], x["ms_per_plan"]))
     assert device["success"] >= cpu["success"] and not device["diverged"], "solved on the cpu alone"
 PY
+}
+
+part_daemon_text="sinewd on the device: closed loops by Adam and by sampling at once, then the device is lost under them; device_loss: exit; auto"
+part_daemon() {
+  local lose=(--lose "${LIB%/*}/lose_device.so")
+  [ -z "$REHEARSE" ] || lose=()
+  "$CHECK_DAEMON" "$BIN" "$LIB" "$SOURCE" "$FLOAT" "$OUT/daemon.jsonl" "${lose[@]}"
 }
 
 part_wins_text="from how many at once the device is faster than the cpu on one thread and on all: steps, gradients, refinements"
@@ -303,20 +318,29 @@ pack_registers() {
 
 # Everything into one folder: programs, libraries that a bare machine lacks (not CUDA's), tasks and models.
 pack() {
-  mkdir -p "$PACK"/{bin,lib/sinew,planner,physics} && cp "$here/device.sh" "$PACK/"
-  cp "$BIN"/{sinew-bench,sinew-import,cuda_test_agree,cuda_test_soak} "$PACK/bin/"
-  cp "$LIB/libsinew_$FLOAT.so" "$LIB/libsinew_$DOUBLE.so" "$PACK/lib/sinew/"
-  pack_registers
-  ldd "$BIN"/{sinew-bench,sinew-import,cuda_test_agree,cuda_test_soak} | awk '$3 ~ /^\// {print $3}' | sort -u |
+  local program
+  mkdir -p "$PACK"/{bin,lib/sinew,planner,physics,share/sinew} && cp "$here/device.sh" "$CHECK_DAEMON" "$PACK/"
+  cp "$BIN/../share/sinew/sinew.desc" "$PACK/share/sinew/"
+  for program in $(programs); do cp "$BIN/$program" "$PACK/bin/"; done
+  cp "$LIB/libsinew_$FLOAT.so" "$PACK/lib/sinew/"
+  [ -n "$REHEARSE" ] || cp "${LIB%/*}/lose_device.so" "$PACK/lib/"
+  # shellcheck disable=SC2046  # programs are words
+  (cd "$BIN" && ldd $(programs)) | awk '$3 ~ /^\// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libpthread|libdl|librt|ld-linux[^/]*)\.so' | xargs -I{} cp -L {} "$PACK/lib/"
-  strip --strip-unneeded "$PACK"/bin/* "$PACK"/lib/*.so* "$PACK"/lib/sinew*/*.so
   cp -r "$SOURCE/planner/tasks" "$PACK/planner/" && cp -r "$SOURCE/physics/models" "$PACK/physics/"
-  if have_myosuite; then
-    model_files "$HAND" "$ARM" "${HAND%/*}/myohand_pose.xml" | while read -r file; do
-      mkdir -p "$PACK/myosuite/$(dirname "${file#"$MYOSUITE"/}")" && cp "$file" "$PACK/myosuite/${file#"$MYOSUITE"/}"
-    done
-  fi
+  [ "${wanted[*]}" = daemon ] || pack_rest
+  strip --strip-unneeded "$PACK"/bin/* "$PACK"/lib/*.so* "$PACK"/lib/sinew*/*.so
   du -sh "$PACK"
+}
+
+# What the part daemon does without.
+pack_rest() {
+  cp "$LIB/libsinew_$DOUBLE.so" "$PACK/lib/sinew/"
+  pack_registers
+  have_myosuite || return 0
+  model_files "$HAND" "$ARM" "${HAND%/*}/myohand_pose.xml" | while read -r file; do
+    mkdir -p "$PACK/myosuite/$(dirname "${file#"$MYOSUITE"/}")" && cp "$file" "$PACK/myosuite/${file#"$MYOSUITE"/}"
+  done
 }
 
 # cuBLAS, which gradients by products open: that of a Toolkit, or of a Python package, where the linker knows none.
