@@ -121,6 +121,13 @@ static void say(const SnBackends *b, const char *model, const SnContest *contest
                text[1], text[2]);
 }
 
+// Who measures may be the first to notice that the device is gone, for the backend that plans, too, where no session
+// calls it: loading a model there tells.
+static void try_device(SnBackends *b, const SnPlanner *planner) {
+  SnBackendModel *model = sn_backend_load(b->device, sn_planner_model(planner), sn_cost_none(), 1, NULL);
+  if (model) sn_backend_unload(b->device, model);
+}
+
 bool sn_backends_wins(SnBackends *b, const char *model, const SnPlanner *planner, const SnSettings *settings) {
   SnContestKind kind = SN_CONTEST_STEPS;
   SnContest contest;
@@ -136,6 +143,7 @@ bool sn_backends_wins(SnBackends *b, const char *model, const SnPlanner *planner
   if (code != SN_OK) {
     sn_log_event(b->log, SN_LOG_WARNING, "device-measured: model %s cannot be measured, it plans on the CPU: %s", model,
                  err.text);
+    try_device(b, planner);
     return false;
   }
   remember(b, model, &contest);
