@@ -6,7 +6,9 @@ import csv
 import dataclasses
 import math
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -31,6 +33,7 @@ from sinew.learn import (  # noqa: E402
     train,
 )
 from sinew.learn.networks import Normalizer  # noqa: E402
+from sinew.learn.tasks import models  # noqa: E402
 from sinew.learn.training import CHECKPOINT, LOG, STOPPED  # noqa: E402
 from sinew.torch import rollout_and_ends  # noqa: E402
 
@@ -119,7 +122,7 @@ def loss_at(shac: Shac, values: torch.Tensor, state: dict) -> torch.Tensor:
 
 @pytest.mark.parametrize(
     ("name", "contact"),
-    [(name, "model") for name in ("puck", "hopper", "myo_elbow_reach")]
+    [(name, "model") for name in ("puck", "hopper", "humanoid_stand", "myo_elbow_reach")]
     + [("quadruped", "mujoco"), ("quadruped", "sigmoid")],
 )
 def test_the_gradient_of_the_return_is_that_of_differences(name: str, contact: str) -> None:
@@ -272,6 +275,58 @@ def test_bounds_of_the_hand_are_earned_smoothly() -> None:
     assert torch.allclose(earned, steps, atol=0.13)
     slope = torch.autograd.grad(earned.sum(), distance)[0]
     assert torch.allclose(slope[1:3], torch.tensor(-10.0, dtype=torch.float64), atol=1.3)
+
+
+def dm_control_rewards(folder: Path) -> ModuleType:
+    """Return dm_control's own functions of rewards, which need NumPy alone."""
+    spec = spec_from_file_location("dm_control_rewards", folder.parent / "utils" / "rewards.py")
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_humanoid_earns_what_dm_control_gives() -> None:
+    mujoco = pytest.importorskip("mujoco")
+    task, rng = make("humanoid_stand"), torch.Generator().manual_seed(2)
+    file = models.find("dm_control", "suite/humanoid.xml")
+    tolerance = dm_control_rewards(file.parent).tolerance
+    model = mujoco.MjModel.from_xml_path(str(file))
+    data = mujoco.MjData(model)
+    qpos, qvel = task.pose(60, rng)
+    qpos, qvel = qpos + torch.randn(qpos.shape, generator=rng) * 0.4, 30 * qvel
+    qpos[:, 2] = torch.linspace(0.7, 1.6, 60)
+    bodies = Bodies(qpos, qvel, qpos[:, :0], task.seen(qpos, qvel), torch.zeros_like(qvel), qpos[:, :0])
+    action = 2 * torch.rand(60, task.actions, generator=rng, dtype=torch.float64) - 1
+    want, low = [], []
+    for k in range(60):
+        data.qpos[:], data.qvel[:] = qpos[k], qvel[k]
+        mujoco.mj_forward(model, data)
+        height, up = data.body("head").xpos[2], data.body("torso").xmat[8]
+        speed = data.sensor("torso_subtreelinvel").data[:2]
+        stands = tolerance(height, (1.4, math.inf), 0.35) * tolerance(up, (0.9, math.inf), 1.9, "linear", 0)
+        little = (4 + tolerance(action[k].numpy(), margin=1, sigmoid="quadratic", value_at_margin=0).mean()) / 5
+        want.append(stands * little * tolerance(speed, margin=2).mean())
+        low.append(height < 1)
+    assert np.ptp(want) > 0.5 and 0 < sum(low) < 60
+    assert task.reward(bodies, bodies, action).numpy() == pytest.approx(np.array(want), rel=1e-9, abs=1e-12)
+    assert task.terminated(bodies).tolist() == low
+
+
+def test_the_humanoid_learns_to_fall_later() -> None:
+    task = make("humanoid_stand")
+    shac = Shac(task, Settings.of(task.settings), Physics(1))
+    still = evaluate(task, lambda seen: torch.zeros(len(seen), task.actions, dtype=torch.float64), 16)[0].mean()
+    for _ in range(10):
+        shac.iterate()
+    assert 20 < float(still) < 30 and float(evaluate(task, shac.policy, 16)[0].mean()) > float(still) + 10
+
+
+def test_a_model_that_is_not_there_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(models, "find_spec", lambda name: None)
+    with pytest.raises(NotFoundError, match=r"dm_control/suite/humanoid.xml: pip install dm_control brings it"):
+        make_task("humanoid_stand")
 
 
 # ---- trainings ----

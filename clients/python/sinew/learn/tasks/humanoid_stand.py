@@ -37,7 +37,10 @@ class HumanoidStand(Task):
     episode = 400
     noise = 0.02
     diverged_reward = 0.0
-    settings: ClassVar[Mapping[str, Any]] = {"actor_layers": (128, 64), "critic_layers": (128, 64)}
+    settings: ClassVar[Mapping[str, Any]] = {
+        "worlds": 16, "iterations": 400, "deviation": 0.15, "state_gradient_limit": 0.03,
+        "actor_layers": (128, 64), "critic_layers": (128, 64),
+    }  # fmt: skip
 
     def __init__(self) -> None:
         super().__init__(load_with_sensors("dm_control", "suite/humanoid.xml", _SENSORS))
