@@ -68,6 +68,7 @@ def draw(arguments: argparse.Namespace) -> None:
                 ax.plot(log[by], log["episode_return"], dashes, color=color, label=kind.upper() if k == 0 else None)
     for ax, label in zip(axes, ("samples", "time of the CPU [s]"), strict=True):
         ax.set(xlabel=label, xlim=(0, None))
+        ax.locator_params(axis="x", nbins=4)
     axes[0].set(ylabel="return, mean of 100 episodes", title=arguments.task)
     axes[0].legend()
     figure.savefig(arguments.picture, dpi=80)

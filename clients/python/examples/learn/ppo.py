@@ -9,6 +9,7 @@ SHAC's log has them.
 
 import argparse
 import csv
+import math
 import time
 from pathlib import Path
 
@@ -95,15 +96,23 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=500_000, help="actions of all bodies (default: 500000)")
     parser.add_argument("--worlds", type=int, default=32, help="bodies (default: 32)")
     parser.add_argument("--seed", type=int, default=1, help="(default: 1)")
+    parser.add_argument(
+        "--deviation", type=float, default=1.0, help="of the noise of actions at first (default: 1, as in its package)"
+    )
     parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
     arguments = parser.parse_args()
+    if not arguments.deviation > 0:
+        parser.error(f"--deviation: {arguments.deviation}, allowed is more than 0")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     task = make_task(arguments.task)
     bodies = Bodies(task, arguments.worlds, arguments.seed, arguments.threads)
     env = VecNormalize(bodies)
     length = max(2048 // arguments.worlds, 1)
-    ppo = PPO("MlpPolicy", env, n_steps=length, batch_size=256, seed=arguments.seed, device="cpu")
+    noise = {"log_std_init": math.log(arguments.deviation)}
+    ppo = PPO(
+        "MlpPolicy", env, n_steps=length, batch_size=256, seed=arguments.seed, device="cpu", policy_kwargs=noise
+    )  # fmt: skip
     begin, cpu = time.monotonic(), time.process_time()
     ppo.learn(arguments.samples, callback=Log(bodies.worlds, arguments.out / "progress.csv"))
     spent = time.monotonic() - begin, time.process_time() - cpu
