@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clients/libsinew/model_private.h"
+#include "physics/model/model_arrays.h"
 #include "physics/model/model_file.h"
 #include "physics/world/world.h"
 #include "tests/fuzz/fuzz.h"
@@ -13,13 +14,13 @@
 static bool stepped, changed;  // a model made a step, one got other options
 static volatile double sum;    // of all that is read: keeps a compiler from leaving the reading out
 
-// Reads every number of every array.
+// Reads every number of every array. To ask the public calls for each by its name took a sixth of an execution.
 static void read_arrays(const SinewModel *model) {
-  SinewField field;
-  for (int i = 0; sinew_model_field(model, i, &field); ++i) {
-    const double *reals = field.integer ? NULL : sinew_model_array(model, field.name, NULL, NULL);
-    const int *ints = field.integer ? sinew_model_int_array(model, field.name, NULL, NULL) : NULL;
-    for (size_t k = 0; k < (size_t)field.rows * (size_t)field.cols; ++k) sum += field.integer ? ints[k] : reals[k];
+  SnModelArray a;
+  for (int i = 0; sn_model_array(model->model, i, &a); ++i) {
+    const sn_real *reals = a.data;
+    const int *ints = a.data;
+    for (size_t k = 0; k < (size_t)a.rows * (size_t)a.cols; ++k) sum += a.integer ? ints[k] : reals[k];
   }
   for (int i = 0; i < sinew_model_count(model, SINEW_SENSOR); ++i) sum += sinew_model_sensor(model, i).supported;
 }
@@ -29,9 +30,9 @@ static void read_body(SinewData *data) {
   SinewField field;
   SinewContact contact;
   for (int i = 0; sinew_data_field(data, i, &field); ++i) {
-    const double *reals = sinew_data_array(data, field.name, &field.rows, &field.cols);
-    const int *ints = reals ? NULL : sinew_data_int_array(data, field.name, &field.rows, &field.cols);
-    for (size_t k = 0; k < (size_t)field.rows * (size_t)field.cols; ++k) sum += reals ? reals[k] : ints[k];
+    const double *reals = field.integer ? NULL : sinew_data_array(data, field.name, &field.rows, &field.cols);
+    const int *ints = field.integer ? sinew_data_int_array(data, field.name, &field.rows, &field.cols) : NULL;
+    for (size_t k = 0; k < (size_t)field.rows * (size_t)field.cols; ++k) sum += field.integer ? ints[k] : reals[k];
   }
   for (int i = 0; i < sinew_data_ncon(data); ++i)
     if (sinew_data_contact(data, i, &contact, NULL) == SINEW_OK) sum += contact.force[0];

@@ -2,17 +2,26 @@
 // sockets alone. Every input is a row of requests that the schema allows (message_maker.h), most of them at sessions
 // that are open. What must hold: each request gets exactly one reply (of continuous mode: at least one begins it, any
 // number follow), every reply and record can be read, and once all sessions are closed none is left.
+//
+// Sessions go on for a life of some inputs, since to open one costs as much as a row of requests. What ends the process
+// leaves the life's inputs behind, as files of a folder: `--only FOLDER` runs them again.
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "daemon/requests/requests.h"
 #include "physics/base/clock.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
-enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255, SUBSCRIBE = 254 };
+enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255, SUBSCRIBE = 254, NOTHING = 0 };
+
+// Inputs of a life, and what is asked in one at most: each input ends streams, and to close sessions takes a few more.
+enum { LIFE = 16, ASKED = LIFE * (REQUESTS + SESSIONS + 1) + 64 };
 
 #define PATIENCE 60.0  // [s] until a reply that has not come is taken for lost, on a machine that does other things too
 
@@ -23,15 +32,30 @@ typedef struct Asked {
 } Asked;
 
 static SnDaemon *d;
-static Asked asked[REQUESTS + 64 + 1];  // by id less base
-static unsigned latest;                 // how many this input has asked
-static uint64_t base;                   // id of the latest request of the inputs before
-static uint64_t opened[REQUESTS + 2];   // ids of sessions; the first is none's
+static Asked asked[ASKED + 1];         // by id less base
+static unsigned latest, answered;      // how many this life has asked, and of how many from the first all are answered
+static uint64_t base;                  // id of the latest request of the lives before
+static int lived;                      // inputs of this life
+static int kept[LIFE];                 // their files
+static uint64_t opened[REQUESTS + 2];  // ids of sessions; the first is none's
 static size_t nopened;
 static Sinew__V1__Snapshot *snapshot;  // the latest that came, or NULL
 static SnRoute route = {.size = 5};
 static bool reached[256];  // kinds of replies that came, by their number in the schema
 static bool recorded;      // a record came
+
+// Makes the files of a life's inputs, in a folder of their own.
+static void make_files(const char *folder) {
+  char path[80];
+  snprintf(path, sizeof path, "%s/inputs", folder);
+  bool ok = mkdir(path, 0700) == 0;
+  for (int i = 0; ok && i < LIFE; ++i) {
+    snprintf(path, sizeof path, "%s/inputs/%02d", folder, i);
+    kept[i] = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ok = kept[i] >= 0;
+  }
+  if (!ok) fuzz_fail("%s cannot be made", path);
+}
 
 static void start(void) {
   SnError err = {0};
@@ -39,6 +63,8 @@ static void start(void) {
   d = calloc(1, sizeof *d);
   if (!d || (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/fuzz-sequence.XXXXXX"))))
     fuzz_fail("no memory, or no folder");
+  make_files(folder);
+  asked[0].kind = SINEW__V1__REQUEST__BODY_STREAM;
   d->log.fd = -1;
   d->started = sn_clock_now();
   SnConfig *c = &d->config;
@@ -52,7 +78,7 @@ static void start(void) {
   c->models.n = c->tasks.n = c->threads = c->loaders = 1;
   c->sessions = c->client_sessions = SESSIONS;
   c->message_bytes = MESSAGE_BYTES;
-  c->horizon = c->candidates = 64;
+  c->horizon = c->candidates = 16;
   c->queue = 16;
   sn_metrics_init(&d->metrics);
   sn_budget_init(&d->budget, 16 << 20, 48 << 20);
@@ -66,25 +92,6 @@ static void start(void) {
     fuzz_fail("sinewd does not start: %s", err.text);
 }
 
-static void stop(void) {
-  char clean[600];
-  snprintf(clean, sizeof clean, "rm -rf %s", d->config.cache);
-  sn_loader_stop(d);
-  sn_scheduler_stop(&d->scheduler);
-  sn_keeper_stop(&d->keeper);
-  sn_models_free(&d->models);
-  sn_wire_arena_free(&d->arena);
-  sn_sessions_free(&d->sessions);
-  sn_records_free(&d->records);
-  sn_outbox_free(&d->outbox);
-  free(d->metrics_text.text);
-  sn_budget_free(&d->budget);
-  sn_access_free(&d->access);
-  if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
-  free(d);
-  if (system(clean) != 0) abort();
-}
-
 static bool streams(unsigned kind) {
   return kind == SINEW__V1__REQUEST__BODY_STREAM || kind == SINEW__V1__REQUEST__BODY_STREAM_STATE;
 }
@@ -93,7 +100,7 @@ static void take_reply(const SnReply *p) {
   Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
   if (!reply || reply->id != p->route.id || reply->id == 0 || reply->id > base + latest)
     fuzz_fail("a reply that is none");
-  Asked *a = &asked[reply->id > base ? reply->id - base : 0];  // of earlier inputs only ends of streams may come
+  Asked *a = &asked[reply->id > base ? reply->id - base : 0];  // of earlier lives only ends of streams may come
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
   reached[reply->body_case] = true;
@@ -129,19 +136,19 @@ static void take_replies(void) {
 // Waits until there are replies or records, or a moment has passed.
 static void wait_for_replies(void) { poll(&(struct pollfd){.fd = d->outbox.wake, .events = POLLIN}, 1, 100); }
 
-// Waits for the reply to a request, or to all of them (id 0).
+// Waits for the reply to a request. A state of the stream has one when it is refused, a plan has the number of the
+// stream's request.
 static void await(unsigned id) {
   const double until = sn_clock_now() + PATIENCE;
-  for (unsigned first = id ? id : 1; first <= (id ? id : latest);) {
-    take_replies();
-    // A state of the stream has an answer when it is refused, a plan has the number of the stream's request.
-    if (asked[first].replies > 0 || asked[first].kind == SINEW__V1__REQUEST__BODY_STREAM_STATE) {
-      ++first;
-      continue;
-    }
-    if (sn_clock_now() > until) fuzz_fail("request %u of kind %u has no reply", first, asked[first].kind);
+  for (take_replies(); asked[id].replies == 0; take_replies()) {
+    if (asked[id].kind == SINEW__V1__REQUEST__BODY_STREAM_STATE) return;
+    if (sn_clock_now() > until) fuzz_fail("request %u of kind %u has no reply", id, asked[id].kind);
     wait_for_replies();
   }
+}
+
+static void await_all(void) {
+  while (answered < latest) await(++answered);
 }
 
 // Names that there are: of the task, its model, its terms, choices of a setting; or any of some.
@@ -220,30 +227,90 @@ static void subscribe(FuzzBytes *input) {
   input->at += n < left ? n : left - 1;
 }
 
-// Closes what is open, until nothing is.
-static void close_all(void) {
-  const double until = sn_clock_now() + PATIENCE;
-  for (;;) {
-    take_replies();
-    bool opening = false;
-    for (unsigned i = 1; i <= latest; ++i)
-      opening = opening || (asked[i].kind == SINEW__V1__REQUEST__BODY_OPEN && asked[i].replies == 0);
-    SnSession *session = sn_sessions_at(&d->sessions, 0);
-    if (!session && !opening) break;
-    if (session) {
-      const uint64_t id = session->id;
-      opened[0] = id;
-      nopened = 1;
-      send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
-    } else {
-      wait_for_replies();
-    }
-    if (sn_clock_now() > until) fuzz_fail("a session stays");
+// Ends a life: closes what is open, until nothing is, and forgets the inputs.
+static void end_life(void) {
+  await_all();
+  SnSession *session;
+  for (int i = 0; (session = sn_sessions_at(&d->sessions, 0)); ++i) {
+    if (i == SESSIONS) fuzz_fail("a session stays");
+    opened[0] = session->id;
+    nopened = 1;
+    send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
+    await_all();
   }
-  await(0);
+  for (int i = 0; i < lived; ++i)
+    if (ftruncate(kept[i], 0) != 0) fuzz_fail("a file cannot be emptied");
+  if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
+  snapshot = NULL;
+  base += latest;
+  latest = answered = 0;
+  lived = 0;
 }
 
-// The kind of the next request. An input begins with a session, and most of what follows is for one.
+static void stop(void) {
+  char clean[600];
+  snprintf(clean, sizeof clean, "rm -rf %s", d->config.cache);
+  end_life();
+  sn_loader_stop(d);
+  sn_scheduler_stop(&d->scheduler);
+  sn_keeper_stop(&d->keeper);
+  sn_models_free(&d->models);
+  sn_wire_arena_free(&d->arena);
+  sn_sessions_free(&d->sessions);
+  sn_records_free(&d->records);
+  sn_outbox_free(&d->outbox);
+  free(d->metrics_text.text);
+  sn_budget_free(&d->budget);
+  sn_access_free(&d->access);
+  free(d);
+  if (system(clean) != 0) abort();
+}
+
+// Begins a life, or goes on with it: there is a session, to which most of an input is sent.
+static void live(const uint8_t *data, size_t size) {
+  if (lived == LIFE) end_life();
+  if (pwrite(kept[lived], data, size, 0) != (ssize_t)size) fuzz_fail("a file cannot be written");
+  if (lived++ == 0) {
+    sn_records_forget(&d->records);
+    sn_records_subscribe(&d->records, "\1", 1);
+  }
+  if (sn_sessions_count(&d->sessions) == 0) {
+    send(SINEW__V1__REQUEST__BODY_OPEN, &(FuzzBytes){NULL, NULL});
+    await_all();
+  }
+  nopened = 0;
+  for (SnSession *p; (p = sn_sessions_at(&d->sessions, (int)nopened));) opened[nopened++] = p->id;
+  if (nopened == 0) opened[nopened++] = 1;  // a number that no session has
+}
+
+// Ends the streams that an input leaves behind: they would take the processor for good.
+static void end_streams(void) {
+  SnSession *session;
+  await_all();
+  for (int i = 0; (session = sn_sessions_at(&d->sessions, i)); ++i) {
+    if (!atomic_load(&session->streaming)) continue;
+    static uint8_t frame[64];
+    Sinew__V1__StreamRequest stream = SINEW__V1__STREAM_REQUEST__INIT;
+    Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+    stream.session = session->id;
+    stream.stop = true;
+    request.id = base + latest + 1;
+    request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
+    request.stream = &stream;
+    handle(SINEW__V1__REQUEST__BODY_STREAM, frame, sinew__v1__request__pack(&request, frame));
+  }
+  await_all();
+}
+
+// Whether a kind of request reads a task or a model, or makes what plans for it, for a reply that is the same each
+// time. Of such an input has one of a kind, since it costs as much as several others.
+static bool is_dear(unsigned kind) {
+  return kind == SINEW__V1__REQUEST__BODY_LIST_MODELS || kind == SINEW__V1__REQUEST__BODY_LIST_TASKS ||
+         kind == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL || kind == SINEW__V1__REQUEST__BODY_DESCRIBE_TASK ||
+         kind == SINEW__V1__REQUEST__BODY_LOAD_MODEL;
+}
+
+// The kind of the next request. Most of what follows the opening of a session is for one.
 static unsigned next_kind(FuzzBytes *input, bool *wait) {
   const ProtobufCMessageDescriptor *r = &sinew__v1__request__descriptor;
   const unsigned c = fuzz_byte(input), kinds = r->n_fields - 1;
@@ -257,31 +324,25 @@ void fuzz_one(const uint8_t *data, size_t size) {
     start();
     atexit(stop);
   }
+  bool dear[256] = {false};  // kinds of this input
   route.peer = &d->access.local;
-  base += latest;
-  latest = 0;
-  asked[0].kind = SINEW__V1__REQUEST__BODY_STREAM;
-  nopened = 1;
-  opened[0] = 1;
-  sn_records_forget(&d->records);
-  sn_records_subscribe(&d->records, "\1", 1);
-  send(SINEW__V1__REQUEST__BODY_OPEN, &input);
-  await(1);
-  if (nopened > 1) opened[0] = opened[1];
-  while (input.at < input.end && latest < REQUESTS) {
+  live(data, size);
+  for (const unsigned first = latest; input.at < input.end && latest - first < REQUESTS;) {
     bool wait;
     const unsigned next = *input.at;
-    if (next >= SUBSCRIBE) {
+    if (next >= SUBSCRIBE || next == NOTHING) {
       fuzz_byte(&input);
       if (next == RESTORE) restore(&input);
       if (next == SUBSCRIBE && input.at < input.end) subscribe(&input);
       continue;
     }
     const unsigned kind = next_kind(&input, &wait);
+    if (dear[kind]) continue;
+    dear[kind] = is_dear(kind);
     send(kind, &input);
     if (wait || kind == SINEW__V1__REQUEST__BODY_OPEN) await(latest);
   }
-  close_all();
+  end_streams();
 }
 
 const char *fuzz_missing(void) {

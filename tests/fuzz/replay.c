@@ -94,18 +94,20 @@ static int write_seeds(const char *folder) {
   return i;
 }
 
-// Returns the number of inputs run.
+// Runs a file, or those of a folder by their names: inputs of a row go on where the one before them ended. Returns the
+// number of inputs run.
 static int replay(const char *path) {
-  DIR *folder = opendir(path);
-  if (folder) {
+  struct dirent **entry;
+  const int entries = scandir(path, &entry, NULL, alphasort);
+  if (entries >= 0) {
     int n = 0;
-    for (struct dirent *e; (e = readdir(folder));) {
+    for (int i = 0; i < entries; ++i) {
       char child[4096];
-      if (e->d_name[0] == '.') continue;
-      snprintf(child, sizeof child, "%s/%s", path, e->d_name);
-      n += replay(child);
+      snprintf(child, sizeof child, "%s/%s", path, entry[i]->d_name);
+      if (entry[i]->d_name[0] != '.') n += replay(child);
+      free(entry[i]);
     }
-    closedir(folder);
+    free(entry);
     return n;
   }
   FILE *f = fopen(path, "rb");

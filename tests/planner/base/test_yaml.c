@@ -1,5 +1,7 @@
 // YAML into a tree and into structs: values, places of mistakes, limits, hostile input.
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "planner/base/yaml.h"
 #include "tests/support/oracle.h"
@@ -56,7 +58,7 @@ static void good_file(void **state) {
   assert_true(s.n == 1 && s.list[0] == 7 && !s.has_flag);
 }
 
-static SnNode *read(const char *text) {
+static SnNode *read_tree(const char *text) {
   SnIssues issues;
   sn_issues_begin(&issues, "f.yaml", &err);
   SnNode *root = sn_yaml_read(text, strlen(text), 1000, &arena, &issues);
@@ -87,24 +89,24 @@ static void written(void **state) {
       "{long: 'one two three one two three one two three one two three one two three one two three one two three', "
       "tab: \"a\\tb\\nc\\\\ \\\"q\\\" \\x01\", umlaut: ä, dash: '- a', '#': '# no comment', empty: }"};
   for (int i = 0; i < 4; ++i) {
-    SnNode *root = read(texts[i]);
+    SnNode *root = read_tree(texts[i]);
     const char *text = sn_yaml_write(root, 2000, &arena);
     assert_non_null(text);
-    if (!same_tree(root, read(text))) fail_msg("%s\nwas written as\n%s", texts[i], text);
-    assert_string_equal(sn_yaml_write(read(text), 2000, &arena), text);
+    if (!same_tree(root, read_tree(text))) fail_msg("%s\nwas written as\n%s", texts[i], text);
+    assert_string_equal(sn_yaml_write(read_tree(text), 2000, &arena), text);
     assert_null(sn_yaml_write(root, strlen(text) - 1, &arena));
   }
 }
 
 static void joined(void **state) {
   (void)state;
-  SnNode *own = read("{a: 1, b: {c: 2, d: [1], e: {f: 3}}, g: {h: 1}, i: 5}");
-  sn_yaml_join(own, read("{k: 9, b: {d: [7, 8], e: {l: 4, f: 0}, m: 6}, a: {n: 1}, i: 6, g: 7}"));
-  assert_true(same_tree(own, read("{a: 1, b: {c: 2, d: [1], e: {f: 3, l: 4}, m: 6}, g: {h: 1}, i: 5, k: 9}")));
+  SnNode *own = read_tree("{a: 1, b: {c: 2, d: [1], e: {f: 3}}, g: {h: 1}, i: 5}");
+  sn_yaml_join(own, read_tree("{k: 9, b: {d: [7, 8], e: {l: 4, f: 0}, m: 6}, a: {n: 1}, i: 6, g: 7}"));
+  assert_true(same_tree(own, read_tree("{a: 1, b: {c: 2, d: [1], e: {f: 3, l: 4}, m: 6}, g: {h: 1}, i: 5, k: 9}")));
   assert_int_equal(sn_yaml_count(own), 14);
-  SnNode *empty = read("{}");
+  SnNode *empty = read_tree("{}");
   sn_yaml_join(empty, own);
-  assert_true(empty->n == 5 && same_tree(empty->first, read("{a: 1}")->first));
+  assert_true(empty->n == 5 && same_tree(empty->first, read_tree("{a: 1}")->first));
   const SnNode *last = sn_yaml_take(empty, "k");
   assert_true(last && !last->next && empty->n == 4 && !sn_yaml_member(empty, "k") && !sn_yaml_take(empty, "k"));
 }
