@@ -48,12 +48,12 @@ find_places() {
 choose() {
   if [ -n "$REHEARSE" ]; then
     FLOAT=emulator DOUBLE=emulator_double REAL_FEW=0 REAL=0 SOAK_ARM=100 SOAK_HAND=10
-    WORLDS=1,4 CPU_WORLDS=1,2 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2 MOST=4 WINS=3
+    WORLDS=1,4 MANY_WORLDS=2,6 CPU_WORLDS=1,2 ITEMS=1,2 SESSIONS=1,2 STARTS=2 STEPS=16 ROUNDS=2 MOST=4 WINS=3
     SHAPE_WORLDS=1,2 THREADS=32 SHARED="64 65536"
     TASK_ARM=arm_reach:0.1:1:off:2 TASKS_HAND=hand_pose:0.05:1:off:2
   else
     FLOAT=cuda DOUBLE=cuda_double REAL_FEW=4 REAL=13 SOAK_ARM=1000 SOAK_HAND=100
-    WORLDS=1,16,132,528,2112,8192,16384 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
+    WORLDS=1,16,132,528,2112,8192,16384 MANY_WORLDS=1024,8192,16896,33792,67584 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
     MOST=16384 WINS=20
     SHAPE_WORLDS=1,528,8192 THREADS="32 64 128 256" SHARED="64 32768 65536 102400 232448"
     # task:seconds:seed:cfd:iterations
@@ -94,19 +94,25 @@ whole() { [ "$FAILED" = 0 ] || { echo "$FAILED measurements failed" >&2; return 
 threads() { if [ "$(nproc)" -gt 1 ]; then echo "1 $(nproc)"; else echo 1; fi; }
 have_myosuite() { [ -r "$HAND" ] || { echo "left out: no models of MyoSuite in $MYOSUITE"; return 1; }; }
 
-# agree REAL BACKEND...: all of them are checked, also after one that fails.
+# agree REAL THREADS BACKEND...: all of them are checked, with so many threads a world (0: as they think), also after one
+# that fails.
 agree() {
-  local real=$1 backend failed=
-  shift
+  local real=$1 threads=$2 backend failed=
+  shift 2
   for backend in "$@"; do
-    "$BIN/cuda_test_agree" "$backend" "$LIB" "$real" "$OUT/agree.jsonl" || failed="$failed $backend"
+    "$BIN/cuda_test_agree" "$backend" "$LIB" "$real" "$OUT/agree.jsonl" "$threads" || failed="$failed $backend"
   done
   [ -z "$failed" ] || { echo "not as the cpu:$failed" >&2; return 1; }
 }
 part_agree_text="every kind of element, rollouts, gradients and refinements against the cpu, in float and in double, few models"
-part_agree() { agree "$REAL_FEW" "$FLOAT" "$DOUBLE"; }
+part_agree() {
+  local status=0
+  agree "$REAL_FEW" 0 "$FLOAT" "$DOUBLE" || status=1
+  agree "$REAL_FEW" 1 "$FLOAT" || status=1  # a thread a world
+  return $status
+}
 part_models_text="the checks of agree on all models of the list"
-part_models() { agree "$REAL" "$FLOAT" "$DOUBLE"; }
+part_models() { agree "$REAL" 0 "$FLOAT" "$DOUBLE"; }
 
 # Short runs that launch every kernel once or twice: of the arm, and one step of the hand.
 short_runs() {
@@ -185,12 +191,13 @@ part_wins() {
   whole
 }
 
-part_step_text="steps per second of 1 to 16384 worlds, the cpu's on 1 and on all threads and MuJoCo's on one beside them, and what the stages take"
+part_step_text="steps per second of 1 to 16384 worlds, of 1024 to 67584 with a thread each, the cpu's on 1 and on all threads and MuJoCo's on one beside them, and what the stages take"
 part_step() {
   local model threads
   for model in "$SOURCE/physics/models/arm_reach.xml" "$HAND" "$ARM"; do
     [ -r "$model" ] || { have_myosuite || continue; }
     measure step step --model "$model" --steps $((STEPS / 4)) --rounds 3 --worlds "$WORLDS" --profile --backend "$FLOAT" "${WHERE[@]}"
+    measure thread step --model "$model" --steps $((STEPS / 16)) --rounds 3 --worlds "$MANY_WORLDS" --block-threads 1 --backend "$FLOAT" "${WHERE[@]}"
     for threads in $(threads); do
       measure step step --model "$model" --steps $((STEPS / 4)) --rounds 2 --worlds "$CPU_WORLDS" --threads "$threads"
     done

@@ -24,23 +24,24 @@ cmake --build "$out" --target sinew_cuda sinew_cuda_double open_device cuda_devi
 
 # Constants and conversions written without SN_R() would show as .f64 here. CUDA's own sinf and cosf use one
 # double product (the constant pi/2 2^-64 below) to reduce arguments beyond 10^5: these three lines are its own.
-ptx=$(ls "$out"/cuda/keep_cuda/*.ptx)
-doubles=$(grep -E '\.f64' "$ptx" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
+ptx=("$out"/cuda/keep_cuda/*.ptx)
+doubles=$(grep -hE '\.f64' "${ptx[@]}" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
 back=$(echo "$doubles" | grep -cE 'cvt\.rn\.f32\.f64' || true)
-reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' "$ptx" || true)
+reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' <(cat "${ptx[@]}") || true)
 if echo "$doubles" | grep -vE 'cvt\.rn\.f32\.f64' | grep . || [ "$back" != "$reductions" ]; then
   echo "double arithmetic in the float build" >&2
   exit 1
 fi
-echo "no .f64 in the float PTX ($(wc -l <"$ptx") lines) but for $reductions argument reductions of sinf and cosf"
+echo "no .f64 in the float PTX ($(cat "${ptx[@]}" | wc -l) lines) but for $reductions argument reductions of sinf and cosf"
 
 # What a thread and a block of each kernel take. A stack that the compiler cannot bound would overflow at run time.
 for name in cuda cuda_double; do
-  log=$out/cuda/kernels_$name.log
+  log=("$out/cuda/kernels_$name.log" "$out/cuda/kernels_thread_$name.log")
   echo "libsinew_$name.so, $(stat -c %s "$out/lib/sinew/libsinew_$name.so") bytes"
-  if grep "cannot be statically determined" "$log"; then exit 1; fi
+  if grep "cannot be statically determined" "${log[@]}"; then exit 1; fi
   awk 'BEGIN { printf "  %-10s %9s %11s %12s\n", "kernel", "registers", "stack [B]", "shared [B]" }
-    /Function properties for/ { match($0, /sn_kernel_[a-z]+/); kernel = substr($0, RSTART + 10, RLENGTH - 10) }
+    /Function properties for/ { match($0, /sn_kernel_[a-z]+/); kernel = substr($0, RSTART + 10, RLENGTH - 10)
+      if (match($0, /ILi[0-9]+/)) kernel = kernel " " substr($0, RSTART + 3, RLENGTH - 3) / 1024 "K" }
     /: used [0-9]+ registers/ && kernel != "" {
       registers = stack = shared = 0
       sub(/.*: used/, "")
@@ -53,7 +54,7 @@ for name in cuda cuda_double; do
       printf "  %-10s %9d %11d %12d\n", kernel, registers, stack, shared
       kernel = ""; ++kernels
     }
-    END { if (kernels == 0) { print "no kernels in the log of nvcc" > "/dev/stderr"; exit 1 } }' "$log"
+    END { if (kernels == 0) { print "no kernels in the log of nvcc" > "/dev/stderr"; exit 1 } }' "${log[@]}"
 done
 
 ctest --test-dir "$out" --output-on-failure -R "^cuda/(device/test_cublas|test_library_cuda)" | grep -vE "^ *Start|^Internal|^Test project|^$"

@@ -16,7 +16,8 @@
 
 typedef struct SnDeviceStream SnDeviceStream;  // launches and copies in order
 
-// Says with how many blocks and threads a kernel is launched.
+// Says with how many blocks and threads a kernel is launched. With one thread, which ROLLOUT alone can have, a thread
+// has a world alone (kernels_thread.cu), and its own memory takes the place of shared memory.
 typedef struct SnLaunchShape {
   int blocks, threads;
   size_t shared;  // bytes of shared memory of a block
@@ -61,7 +62,8 @@ struct SnDevice {
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
   // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
-  // shared memory; 0: it cannot.
+  // shared memory; 0: it cannot. With one thread, the device also makes room for the memory of all threads that it
+  // could run at once: it is taken until the device is closed, and 0 is returned where there is none.
   int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);
 };

@@ -27,6 +27,7 @@ typedef struct SnCuda {
   SnCublas *blas;  // NULL: no product has been asked for
   SnDeviceStream *stream;
   struct cudaFuncAttributes kernel[SN_NKERNEL];
+  size_t stack;  // bytes that the driver keeps room for, of each thread that could run at once
 } SnCuda;
 
 // ---- errors ----
@@ -137,12 +138,27 @@ static int worlds_together(const SnDevice *d, const SnLaunchShape *shape) {
   return n;
 }
 
+// The grid where a thread has a world alone: few worlds go a warp of them a multiprocessor.
+static void launch_threads(SnCuda *c, SnDeviceStream *s, const SnLaunchShape *shape, SnWork *work) {
+  void *arguments[] = {work};
+  int threads = SN_WARP;
+  while (threads < SN_THREAD_BLOCK && shape->blocks > threads * c->device.multiprocessors) threads *= 2;
+  work->blocks = shape->blocks;
+  CUDA(c, cudaLaunchKernel(sn_thread_kernel_function(sn_thread_kernel(shape->shared)),
+                           (dim3){(unsigned)((shape->blocks + threads - 1) / threads), 1, 1},
+                           (dim3){(unsigned)threads, 1, 1}, arguments, 0, s->stream));
+}
+
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnCuda *c = alive(d);
   if (!c) return;
   const int worlds = worlds_together(d, shape);
   SnWork copy = *work;
   void *arguments[] = {&copy};
+  if (shape->threads == 1) {
+    launch_threads(c, s, shape, &copy);
+    return;
+  }
   copy.blocks = shape->blocks;
   copy.block_bytes = shape->shared;
   CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
@@ -175,9 +191,36 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 
 // ---- the device ----
 
+static int attribute(SnCuda *c, enum cudaDeviceAttr which) {
+  int value = 0;
+  return CUDA(c, cudaDeviceGetAttribute(&value, which, c->index)) ? value : 0;
+}
+
+// As `resident`, for threads that have a world alone. The driver keeps room for the memory of all threads that the
+// device could run at once. It takes it when such a kernel is launched: here, on nothing.
+static int resident_threads(SnCuda *c, SnKernel kernel, size_t bytes) {
+  const int i = sn_thread_kernel(bytes);
+  const void *f = i < SN_NTHREADKERNEL ? sn_thread_kernel_function(i) : NULL;
+  const size_t most = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)c->device.multiprocessors;
+  struct cudaFuncAttributes about;
+  int blocks = 0;
+  if (kernel != SN_KERNEL_ROLLOUT || !f || !CUDA(c, cudaFuncGetAttributes(&about, f)) ||
+      (about.localSizeBytes > c->stack && (about.localSizeBytes - c->stack) * most > memory_free(&c->device)) ||
+      !CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, SN_THREAD_BLOCK, 0)))
+    return 0;
+  SnWork *nothing = calloc(1, sizeof *nothing);
+  void *arguments[] = {nothing};
+  const bool ok = nothing && TOOK(c, cudaLaunchKernel(f, (dim3){1, 1, 1}, (dim3){SN_WARP, 1, 1}, arguments, 0, NULL)) &&
+                  CUDA(c, cudaStreamSynchronize(NULL));
+  free(nothing);
+  if (ok && about.localSizeBytes > c->stack) c->stack = about.localSizeBytes;
+  return ok ? blocks * SN_THREAD_BLOCK : 0;
+}
+
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
   SnCuda *c = alive(d);
   int blocks = 0;
+  if (c && threads == 1) return resident_threads(c, kernel, shared);
   if (!c || threads > c->kernel[kernel].maxThreadsPerBlock || shared > d->shared) return 0;
   const void *f = sn_kernel_function(kernel);
   return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, shared)) ? blocks : 0;
@@ -197,11 +240,6 @@ static void close_device(SnDevice *d) {
   }
   sn_cublas_close(c->blas);
   free(c);
-}
-
-static int attribute(SnCuda *c, enum cudaDeviceAttr which) {
-  int value = 0;
-  return CUDA(c, cudaDeviceGetAttribute(&value, which, c->index)) ? value : 0;
 }
 
 // Is there a driver, is it new enough, is there such a device?
@@ -262,8 +300,11 @@ static SnCode check_stacks(SnCuda *c, SnError *err) {
 static SnCode load_kernels(SnCuda *c, SnError *err) {
   SnDevice *d = &c->device;
   size_t most = 0;
-  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k))); ++k)
+  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k)));
+       ++k) {
     if (c->kernel[k].sharedSizeBytes > most) most = c->kernel[k].sharedSizeBytes;
+    if (c->kernel[k].localSizeBytes > c->stack) c->stack = c->kernel[k].localSizeBytes;
+  }
   if (d->lost)
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,

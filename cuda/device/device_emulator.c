@@ -128,9 +128,12 @@ static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaun
   if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
     sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
                      shape->threads, SN_KERNEL_THREADS);
-  if (shape->shared > d->shared || shape->shared < needed)
+  const size_t most = shape->threads == 1 ? sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1) : d->shared;
+  if (shape->shared > most || shape->shared < needed)
     sn_emulator_lose(e, "launch of kernel %s: %zu bytes of shared memory, the layouts need %zu, there are %zu",
-                     sn_kernel_name(kernel), shape->shared, needed, d->shared);
+                     sn_kernel_name(kernel), shape->shared, needed, most);
+  if (shape->threads == 1 && kernel != SN_KERNEL_ROLLOUT)
+    sn_emulator_lose(e, "launch of kernel %s: a thread has no world alone in it", sn_kernel_name(kernel));
   if (d->lost) return;
   put(e, s,
       &(SnCall){.kind = SN_CALL_LAUNCH,
@@ -160,7 +163,7 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 // ---- the device ----
 
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
-  (void)kernel;
+  if (threads == 1) return kernel == SN_KERNEL_ROLLOUT && sn_thread_kernel(shared) < SN_NTHREADKERNEL ? SN_WARP : 0;
   if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || shared > d->shared) return 0;
   const int by_threads = RESIDENT_THREADS / threads, by_memory = shared ? (int)(d->shared_total / shared) : by_threads;
   return sn_mini(sn_mini(by_threads, by_memory), 32);
@@ -224,7 +227,8 @@ static SnCode prepare(SnEmulator *e, SnError *err) {
            e->lanes);
   for (int i = 0; i < e->workers; ++i) {
     e->shared[i] = sn_regions_alloc(&e->regions, d->shared, SN_REGION_SHARED);
-    if (!e->shared[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
+    e->own[i] = sn_regions_alloc(&e->regions, sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1), SN_REGION_SHARED);
+    if (!e->shared[i] || !e->own[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
   }
   return SN_OK;
 }

@@ -102,9 +102,11 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
   SnBlocks blocks[SN_MAX_WORKERS];
   bool started[SN_MAX_WORKERS] = {false};
   for (int i = 0; i < e->workers; ++i) {
-    unsigned char *shared =
-        (unsigned char *)e->shared[i] + (e->device.shared - c->shape.shared);  // its end is the page's
-    blocks[i] = (SnBlocks){c, shared, i, e->workers, fmod(e->launches, 2) == 0, e->lanes};
+    const bool alone = c->shape.threads == 1;
+    unsigned char *end = alone ? (unsigned char *)e->own[i] + sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1)
+                               : (unsigned char *)e->shared[i] + e->device.shared;
+    // the end of the block's memory is the page's
+    blocks[i] = (SnBlocks){c, end - c->shape.shared, i, e->workers, fmod(e->launches, 2) == 0, alone ? 1 : e->lanes};
     if (i > 0) started[i] = pthread_create(&thread[i], NULL, run_blocks, &blocks[i]) == 0;
   }
   for (int i = 0; i < e->workers; ++i)

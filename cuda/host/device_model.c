@@ -102,6 +102,8 @@ static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
   SnCode code = sn_world_place(&d->m, 0, &d->state, err);
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
     code = sn_shapes_choose(d->host->device, &d->m, (SnKernel)k, &d->host->rule, &d->shape[k], err);
+  if (code == SN_OK && d->host->rule.threads == 1)
+    code = sn_thread_shape_choose(d->host->device, &d->m, &d->thread, err);
   return code;
 }
 

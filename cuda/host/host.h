@@ -173,6 +173,8 @@ void sn_model_memory_free(SnDeviceModel *d);
 // Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
 // an item, but at most as many as run at once.
 SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
+// Returns the launch of rollouts of `items` candidates whose worlds have a thread each, and its work in *work.
+SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work);
 // Adds to `need` a launch of the kernel over `items`. Starts or candidates have noise of `knots` knots (0: no noise).
 void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need);
 // Returns the work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
@@ -193,8 +195,9 @@ struct SnDeviceModel {
   SnDeviceBuffer memory;
   SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
-  SnLayout state;  // layout of a state's world: no shared memory
-  SnNeed need;     // launches that `part` is large enough for
+  SnThreadShape thread;  // of rollouts, where a thread was asked for
+  SnLayout state;        // layout of a state's world: no shared memory
+  SnNeed need;           // launches that `part` is large enough for
   SnDeviceBuffer part[SN_NMEMORY];
   int generation;   // counts how often the pool was moved
   SnStaging marks;  // time of each stage (SnWork.marks); none until somebody asks

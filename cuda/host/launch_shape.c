@@ -17,7 +17,7 @@ size_t sn_shape_shared(const SnKernelShape *s) { return SN_KERNEL_HEAD + s->worl
 static SnCode make_shape(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule, size_t shared,
                          SnKernelShape *s, SnError *err) {
   SnCode code = SN_OK;
-  *s = (SnKernelShape){.threads = rule && rule->threads ? rule->threads : SN_WARP};
+  *s = (SnKernelShape){.threads = rule && rule->threads > 1 ? rule->threads : SN_WARP};
   size_t capacity = shared > SN_KERNEL_HEAD ? (shared - SN_KERNEL_HEAD) / 64 * 64 : 0;
   if (rule && rule->shared && capacity > rule->shared) capacity = rule->shared;
   if (has_adjoint(kernel)) code = sn_adjoint_place(m, has_world(kernel) ? capacity / 3 : capacity, &s->adjoint, err);
@@ -47,6 +47,32 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, con
   if (shapes->count) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%s: kernel %s does not run on this device with %d threads and %zu bytes of memory",
                  device->name, sn_kernel_name(kernel), next.threads, sn_shape_shared(&next));
+}
+
+// What models of MyoSuite have under random controls (step/growing_world.h) fits: at most 29 contacts, 121 rows beside
+// those of friction losses, 1177 entries. Memory of a thread is dear.
+static const SnWorldLimit thread_limit = {.contacts = 40, .rows = 192, .entries = 2048, .pairs = 4};
+
+size_t sn_thread_shape_bytes(const SnThreadShape *s) { return SN_KERNEL_HEAD + s->world.shared; }
+
+SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape *s, SnError *err) {
+  const size_t most = sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1);
+  SnModel limited = *m;
+  *s = (SnThreadShape){.limits = thread_limit};
+  sn_world_limit(&limited, &s->limits);
+  const SnCode code = sn_world_place(&limited, SIZE_MAX / 2, &s->world, err);
+  if (code != SN_OK) return code;
+  const size_t bytes = sn_thread_shape_bytes(s);
+  if (bytes > most)
+    return sn_fail(err, SN_ERR_LIMIT, "%s: block threads: 1: a world takes %zu bytes, a thread has at most %zu",
+                   device->name, bytes, most);
+  s->resident = device->multiprocessors * device->resident(device, SN_KERNEL_ROLLOUT, 1, bytes);
+  if (s->resident > 0) return SN_OK;
+  return sn_fail(
+      err, SN_ERR_LIMIT,
+      "%s: block threads: 1: no room for all threads that the device could run at once, of which each has %zu "
+      "bytes for a world; %zu bytes are free",
+      device->name, bytes, device->memory_free(device));
 }
 
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items) {

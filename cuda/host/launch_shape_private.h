@@ -20,9 +20,16 @@ typedef struct SnKernelShapes {
   SnKernelShape shape[SN_KERNEL_SHAPES];
 } SnKernelShapes;
 
+// Describes rollouts whose worlds have a thread each.
+typedef struct SnThreadShape {
+  int resident;         // worlds that the whole device runs at once; 0: there are no such rollouts
+  SnLayout world;       // all of it in the thread's own memory, which takes the place of shared memory
+  SnWorldLimit limits;  // a world that has more is computed again, by a warp
+} SnThreadShape;
+
 // Holds what somebody who measures asks for instead.
 typedef struct SnShapeRule {
-  int threads;    // threads of every block; 0: as the body asks for
+  int threads;    // threads of every block; 0: as the body asks for; 1: rollouts by SnThreadShape, all else as by 0
   size_t shared;  // most bytes of shared memory for a block's world and adjoint; 0: as much as there is
 } SnShapeRule;
 
@@ -30,6 +37,11 @@ typedef struct SnShapeRule {
 // Returns SN_ERR_LIMIT when the device cannot run the kernel.
 SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule,
                         SnKernelShapes *shapes, SnError *err);
+// Chooses the shape of rollouts whose worlds have a thread each. Returns SN_ERR_LIMIT, with both numbers, where a world
+// is too large for a thread or the device has no room for the memory of its threads.
+SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape *shape, SnError *err);
+// Returns the bytes of a thread's memory with that shape.
+size_t sn_thread_shape_bytes(const SnThreadShape *shape);
 // Returns the shape for a launch over `items` worlds: the first that runs all of them at once, else the last.
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items);
 // Returns the bytes of shared memory that a block takes with that shape.

@@ -22,6 +22,14 @@ SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items
   return (SnLaunchShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
 }
 
+SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work) {
+  *work = sn_device_work(d, SN_KERNEL_ROLLOUT, items);
+  sn_world_limit(&work->model, &d->thread.limits);
+  work->block = (SnSlots){.world = d->thread.world};
+  work->marks = NULL;  // of so many blocks nobody keeps the time
+  return (SnLaunchShape){sn_mini(items, d->thread.resident), 1, sn_thread_shape_bytes(&d->thread)};
+}
+
 void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need) {
   need->items[kernel] = items;
   // Lanes share the controls: further ones have no noise to make.
@@ -55,7 +63,9 @@ static SnNeed both(const SnDeviceModel *d, const SnNeed *more) {
 static void part_bytes(const SnDeviceModel *d, const SnNeed *need, size_t bytes[SN_NMEMORY]) {
   size_t slots = 0, scratch = 0;
   for (int k = 0; k < SN_NKERNEL; ++k) {
-    const size_t blocks = (size_t)sn_device_shape(d, (SnKernel)k, need->items[k]).blocks;
+    int most = sn_device_shape(d, (SnKernel)k, need->items[k]).blocks;
+    if (k == SN_KERNEL_ROLLOUT) most = sn_maxi(most, sn_mini(need->items[k], d->thread.resident));
+    const size_t blocks = (size_t)most;
     slots = sn_larger(slots, slots_bytes(&d->shape[k], need->items[k]));
     scratch = sn_larger(scratch, blocks * (size_t)need->scratch[k] * sizeof(sn_real));
   }

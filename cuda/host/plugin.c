@@ -185,8 +185,9 @@ static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
                                        .destroy = plugin_destroy};
 
 static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
-  if (options->block_threads % 32 || options->block_threads < 0 || options->block_threads > SN_KERNEL_THREADS) {
-    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are multiples of 32 up to %d", options->block_threads,
+  const int threads = options->block_threads;
+  if (threads != 1 && (threads % 32 || threads < 0 || threads > SN_KERNEL_THREADS)) {
+    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are 1 and multiples of 32 up to %d", threads,
             SN_KERNEL_THREADS);
     return NULL;
   }

@@ -7,6 +7,8 @@
 // A launch that one session waits for takes the groups of others of the model along, of batches that were submitted or
 // are under way, as far as the device runs all of them at once. Its steps are those that the waiting batch has time
 // for. A session whose group is complete by then has nothing left to do but to fetch its results.
+//
+// Where a thread a world was asked for, a group whose worlds do not fit is computed again, a warp a world.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,12 +93,15 @@ void sn_rollouts_abandon(SnBackendModel *x) {
 
 static bool has_room(const SnRollouts *r, const SnBatch *batch) { return !sn_batch_wide(batch) || r->wide > 0; }
 
-// slices: a group is what the device runs at once.
-static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices) {
+// slices: a group is what the device runs at once. alone: a thread has a world alone.
+static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices, bool alone) {
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, sn_batch_wide(batch) ? r->wide : r->group);
-  if (slices) r->count = sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
+  r->alone = alone;
+  if (slices)
+    r->count = alone ? sn_mini(r->count, x->model->thread.resident)
+                     : sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
   r->done = 0;
   r->all = batch->nstep + 1;
   sn_rollouts_pack(r, x, batch, false);
@@ -124,15 +129,16 @@ static void join(Together *t, SnRollouts *r) {
   t->candidates += r->count;
 }
 
-// The session that waits, and others as long as a block of its own is there for each of their candidates.
+// The session that waits, and others as long as a block of its own is there for each of their candidates. Worlds that
+// have a thread each are in a launch of their own: its arithmetic may be rounded in other places.
 static Together together(const SnBackendModel *x) {
   const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
   const int most = sn_mini(x->model->need.items[SN_KERNEL_ROLLOUT], shapes->shape[shapes->count - 1].resident);
   Together t = {.count = 0};
   join(&t, x->rollouts);
-  for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES; y = y->next) {
+  for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES && !x->rollouts->alone; y = y->next) {
     SnRollouts *r = y->rollouts;
-    if (y != x && r && r->active && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
+    if (y != x && r && r->active && !r->alone && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
   }
   return t;
 }
@@ -140,8 +146,9 @@ static Together together(const SnBackendModel *x) {
 // The next `steps` of all of them. False: the device is lost.
 static bool launch(SnDeviceModel *d, const Together *t, int steps) {
   SnDevice *device = d->host->device;
-  const SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
+  SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
   SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
+  if (t->r[0]->alone) shape = sn_thread_launch(d, t->candidates, &work);
   for (int k = 0; k < t->count; ++k) {
     const SnRollouts *r = t->r[k];
     work.turn[work.nturn++] = (SnSampleTurn){(SnSample *)(uintptr_t)r->sample_there, r->done, r->done + steps};
@@ -171,29 +178,40 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
   return !device->lost;
 }
 
+// Whether a world of the group, which is done, had more contacts or rows than one of a thread has room for.
+static bool is_too_small(const SnRollouts *r) {
+  bool full = false;
+  for (int c = 0; r->alone && c < r->count; ++c) full |= r->warn[c] & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL);
+  return full;
+}
+
 // Its first group is what runs at once, for nobody knows yet whether there is a deadline.
 void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch) {
   SnRollouts *r = x->rollouts;
   if (!r || r->active || !has_room(r, batch)) return;
   r->active = true;
-  begin_group(x, batch, 0, true);
+  begin_group(x, batch, 0, true, x->model->thread.resident > 0);
 }
 
 bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   SnRollouts *r = x->rollouts;
-  const bool slices = until < (double)INFINITY;
+  const bool slices = until < (double)INFINITY, alone = x->model && x->model->thread.resident > 0;
   if (!r || !has_room(r, batch)) return false;
   if (!r->active) {
     r->active = true;
-    begin_group(x, batch, 0, slices);
+    begin_group(x, batch, 0, slices, alone);
   }
   while (run_group(x, clock, until)) {
+    if (is_too_small(r)) {  // a warp has room for all that the model can make
+      begin_group(x, batch, r->first, slices, false);
+      continue;
+    }
     sn_rollouts_give(r, x->model, batch);
     if (r->first + r->count == batch->count) {
       r->active = false;
       return true;
     }
-    begin_group(x, batch, r->first + r->count, slices);
+    begin_group(x, batch, r->first + r->count, slices, alone);
   }
   return false;
 }

@@ -33,6 +33,34 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a world
 enum { SN_KERNEL_WORLDS = 16 };    // most worlds of a thread block, where each has a warp
 
+// Lists the kernels of ROLLOUT in which a thread has a world alone (kernels_thread.cu), by the KiB of its own memory
+// that it keeps the world in. A device has room for the memory of all threads that it could run at once, so a small
+// world should not take that of a large one.
+#define SN_THREAD_KERNELS(X) X(24) X(64) X(104) X(144) X(184) X(224)
+enum {
+#define SN_THREAD_KERNEL(kilobytes) SN_THREAD_KERNEL_##kilobytes,
+  SN_THREAD_KERNELS(SN_THREAD_KERNEL)
+#undef SN_THREAD_KERNEL
+      SN_NTHREADKERNEL
+};
+enum { SN_THREAD_BLOCK = 128 };  // most threads of a thread block, a world each
+
+// Returns the bytes of a thread's memory in kernel i of the list.
+SN_INLINE size_t sn_thread_kernel_bytes(int i) {
+  static const size_t bytes[] = {
+#define SN_THREAD_KERNEL(kilobytes) (size_t)(kilobytes) << 10,
+      SN_THREAD_KERNELS(SN_THREAD_KERNEL)
+#undef SN_THREAD_KERNEL
+  };
+  return bytes[i];
+}
+// Returns the first kernel of the list whose threads have so many bytes; SN_NTHREADKERNEL: none has.
+SN_INLINE int sn_thread_kernel(size_t bytes) {
+  int i = 0;
+  while (i < SN_NTHREADKERNEL && sn_thread_kernel_bytes(i) < bytes) ++i;
+  return i;
+}
+
 // Returns the bytes of shared memory that a block of a launch takes (SnLaunchShape.shared).
 SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
   return SN_KERNEL_HEAD + work->block.world.shared + work->block.adjoint.shared;
@@ -46,6 +74,12 @@ SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
 extern "C" const void *sn_kernel_function(SnKernel kernel);
 #else
 const void *sn_kernel_function(SnKernel kernel);
+#endif
+// Returns kernel i of SN_THREAD_KERNELS, likewise.
+#if defined(__cplusplus)
+extern "C" const void *sn_thread_kernel_function(int i);
+#else
+const void *sn_thread_kernel_function(int i);
 #endif
 
 // Runs the body of a kernel, picked by its number.

@@ -68,8 +68,10 @@ SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
 // Waits for the other worlds of a thread block, so that all of them run the same stage and fetch its instructions
 // together. Any stage will do, and who has left the block is not waited for. So a world that ends, or has more steps
-// than another, holds nobody up.
-#if defined(__CUDA_ARCH__)
+// than another, holds nobody up. Threads that have a world each (SN_ALONE) also come together again in their warps.
+#if defined(__CUDA_ARCH__) && defined(SN_ALONE)
+#define SN_MEET() asm volatile("barrier.sync 0;" ::: "memory")
+#elif defined(__CUDA_ARCH__)
 #define SN_MEET()                                                     \
   do {                                                                \
     if (blockDim.y > 1) asm volatile("barrier.sync 0;" ::: "memory"); \
@@ -86,7 +88,8 @@ SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
 // Returns the name of a mark, for people. Runs on the host alone.
 const char *sn_mark_name(SnMark mark);
 
-#if defined(__CUDACC__)
+// Selects by SN_ALONE a thread of a device that has a world alone.
+#if defined(__CUDACC__) && !defined(SN_ALONE)
 #define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
 // Waits for all threads of the block; those of one warp do not take the way through the block's barrier.
 #define SN_SYNC(lane)                    \
@@ -165,16 +168,17 @@ SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
 // Loops over a sum whose terms are computed on the way: for every i in [from, end). k = i % SN_VLANES is the partial
 // sum that i adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up. On one lane the
 // inner loop runs over partial sums that lie side by side, as vector units take them.
-#if defined(SN_SERIAL)
+// A thread of a device adds up one partial sum after the other, in a register.
+#if defined(SN_SERIAL) && !defined(__CUDACC__)
 #define SN_FOR_PARTS_FROM(k, i, from, end)                                                     \
   for (int i##_of_0 = (from) / SN_VLANES * SN_VLANES; i##_of_0 < (end); i##_of_0 += SN_VLANES) \
     for (int k = i##_of_0 < (from) ? (from)-i##_of_0 : 0, i = i##_of_0 + k,                    \
              k##_end = (end)-i##_of_0 < SN_VLANES ? (end)-i##_of_0 : SN_VLANES;                \
          k < k##_end; ++k, ++i)
 #else
-#define SN_FOR_PARTS_FROM(k, i, from, end)            \
-  for (int k = lane->id; k < SN_VLANES; k += lane->n) \
-    for (int i = (from) + (k - (from) % SN_VLANES + SN_VLANES) % SN_VLANES; i < (end); i += SN_VLANES)
+#define SN_FOR_PARTS_FROM(k, i, from, end) \
+  SN_FOR(k, SN_VLANES)                     \
+  for (int i = (from) + (k - (from) % SN_VLANES + SN_VLANES) % SN_VLANES; i < (end); i += SN_VLANES)
 #endif
 #define SN_FOR_PARTS(k, i, count) SN_FOR_PARTS_FROM(k, i, 0, count)
 

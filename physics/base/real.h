@@ -18,7 +18,11 @@
 // SN_LOCAL is a helper private to one .c file. The name must still be unique across physics/, because cuda/ compiles
 // all in one unit.
 #if defined(__CUDACC__)
+#if defined(SN_ALONE)  // the second unit of a library that has them (cuda/kernels/kernels_thread.cu)
+#define SN_FUNC static __device__ __noinline__
+#else
 #define SN_FUNC __device__ __noinline__
+#endif
 #define SN_INLINE static __device__ inline
 #define SN_LOCAL static __device__
 #define SN_RESTRICT __restrict__

@@ -40,10 +40,9 @@ static void begin_small(SnModel *m) {
     rows += m->src_size[s];
     entries += (int64_t)m->src_size[s] * m->src_nnz[s];
   }
-  m->nconmax = smaller(m->nconmax, SN_GROWING_CONTACTS);
-  m->nefcmax = smaller(m->nefcmax, rows);
-  m->nJmax = smaller(m->nJmax, entries);
-  m->ncollide = smaller(m->ncollide, SN_GROWING_PAIRS);
+  const SnWorldLimit limit = {SN_GROWING_CONTACTS, smaller(rows, m->nefcmax), smaller(entries, m->nJmax),
+                              SN_GROWING_PAIRS};
+  sn_world_limit(m, &limit);
 }
 
 // Replaces the memory of the fields that move by one for the capacities of m, and takes them over. On failure the world

@@ -139,6 +139,13 @@ static SnCode layout_make_ranked(const char *what, const LayoutFields *f, size_t
 }
 
 #if !defined(SN_PACK)
+void sn_world_limit(SnModel *m, const SnWorldLimit *limit) {
+  m->nconmax = sn_mini(m->nconmax, limit->contacts);
+  m->nefcmax = sn_mini(m->nefcmax, limit->rows);
+  m->nJmax = sn_mini(m->nJmax, limit->entries);
+  m->ncollide = sn_mini(m->ncollide, limit->pairs);
+}
+
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err) {
   LayoutFields f;
   layout_world(m, &f);

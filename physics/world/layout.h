@@ -19,6 +19,16 @@ typedef struct SnLayout {
 // (layout_ranks.inc). With shared 0 the layout is that of sn_world_layout. Returns SN_ERR_LIMIT when it takes 4 GiB or
 // more.
 SnCode sn_world_place(const SnModel *m, size_t shared, SnLayout *layout, SnError *err);
+// Gives capacities of a world that are lower than the model's own.
+typedef struct SnWorldLimit {
+  int contacts;
+  int rows, entries;  // constraint rows and entries of efc_J
+  int pairs;          // pairs that the narrow phase takes at a time; no result depends on it
+} SnWorldLimit;
+
+// Lowers the capacities in the header of a model that are larger; its arrays are not looked at. A world that has more
+// then is told of by SN_WARN_CONTACT_FULL and SN_WARN_EFC_FULL.
+void sn_world_limit(SnModel *m, const SnWorldLimit *limit);
 // Lays out a world of which two memories of the host hold one part each. The `shared` one has the fields whose size
 // depends on the capacities for contacts and rows (nconmax, nefcmax, nJmax). All other fields have places that do not
 // depend on them: step/growing_world.h replaces the one memory and keeps the other. Errors are those of sn_world_place.

@@ -38,7 +38,7 @@ typedef struct SnBackendOptions {
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device/device.h; NULL or "": never
   // To measure what shape of a launch is best on a device; 0: what the library thinks.
-  int block_threads;    // threads of a block: 32, 64, ..., 256
+  int block_threads;    // threads of a world: 32, 64, ..., 256; 1: see sinew.h
   double block_shared;  // most shared memory of a block for worlds [bytes]
 } SnBackendOptions;
 

@@ -16,7 +16,7 @@ static bool processor_can(const char *name) {
 #endif
 }
 
-int check_backends_open(CheckBackends *b, const char *name, const char *folder) {
+int check_backends_open(CheckBackends *b, const char *name, const char *folder, int threads) {
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
   memset(b, 0, sizeof *b);
@@ -25,6 +25,7 @@ int check_backends_open(CheckBackends *b, const char *name, const char *folder) 
     return CHECK_SKIPPED;
   }
   options.folder = folder;
+  options.block_threads = threads;
   if (!(b->pool = sn_pool_create(2, &err)) || !(b->cpu = sn_backend_cpu(b->pool, &err))) {
     fprintf(stderr, "%s\n", err.text);
     return 1;

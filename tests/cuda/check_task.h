@@ -12,10 +12,10 @@ typedef struct CheckBackends {
   char text[300];  // the other about itself
 } CheckBackends;
 
-// Opens the backend `name` beside the cpu. Returns 0, or the exit
+// Opens the backend `name` beside the cpu, with so many threads a world (0: as it thinks). Returns 0, or the exit
 // status of the program, having said why. CHECK_SKIPPED stands for a backend of CUDA when no device answers, and for
 // the emulator with fused products (emulator_fma) when the processor has none.
-int check_backends_open(CheckBackends *b, const char *name, const char *folder);
+int check_backends_open(CheckBackends *b, const char *name, const char *folder, int threads);
 void check_backends_close(CheckBackends *b);
 
 // Opens a task of planner/tasks at its start. Returns false and sets err when its model is not there. Ends the program

@@ -101,6 +101,18 @@ static inline SnBackend *open_library(const char *name, double memory, const cha
   return b;
 }
 
+// Returns such a backend with so many threads a world (0: as the library thinks).
+static inline SnBackend *open_threads(const char *name, int threads, const char *fault) {
+  SnError err = {0};
+  SnBackendOptions options = sn_default_backend_options();
+  options.folder = SN_TEST_LIBRARIES;
+  options.block_threads = threads;
+  options.fault = fault;
+  SnBackend *b = sn_backend_open(name, NULL, &options, &err);
+  if (!b) fail_msg("%s", err.text);
+  return b;
+}
+
 // Holds a batch of rollouts from a scene's initial state, with everything it needs.
 typedef struct Rollouts {
   SnBatch batch;

@@ -2,11 +2,12 @@
 // different states with gradients of a cost of their states, rollouts, gradients and multistarts of the tasks that come
 // with sinew; and that a repetition gives the same bits.
 //
-//   cuda_test_agree BACKEND FOLDER [REAL [OUT]]
+//   cuda_test_agree BACKEND FOLDER [REAL [OUT [THREADS]]]
 //
 // FOLDER: of libsinew_BACKEND.so. REAL: how many models of MyoSuite, in the order of tests/support (default 1). OUT:
-// file that gets a line of JSON a comparison. Exit status 77, with the reason, where BACKEND is of CUDA and there is no
-// device, or is of fused products and the processor has none.
+// file that gets a line of JSON a comparison. THREADS: of a world (1: in rollouts a thread has one alone). Exit status
+// 77, with the reason, where BACKEND is of CUDA and there is no device, or is of fused products and the processor has
+// none.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -498,14 +499,14 @@ static void time_grids(void **state) {
 
 int main(int argc, char **argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: %s BACKEND FOLDER [REAL [OUT]]\n", argv[0]);
+    fprintf(stderr, "usage: %s BACKEND FOLDER [REAL [OUT [THREADS]]]\n", argv[0]);
     return 2;
   }
   name = argv[1];
   if (argc > 3) real = atoi(argv[3]);
-  if (argc > 4) out = argv[4];
+  if (argc > 4 && *argv[4]) out = argv[4];
   CheckBackends b;
-  const int status = check_backends_open(&b, name, argv[2]);
+  const int status = check_backends_open(&b, name, argv[2], argc > 5 ? atoi(argv[5]) : 0);
   cpu = b.cpu;
   other = b.other;
   tolerance = strstr(b.text, "float") ? AGREE_FLOAT : strcmp(name, "emulator_double") == 0 ? AGREE_BITS : AGREE_DOUBLE;

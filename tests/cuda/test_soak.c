@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
   CheckBackends b;
   Memory after[TENTHS];
   bool same = false;
-  int status = check_backends_open(&b, backend, argv[2]);
+  int status = check_backends_open(&b, backend, argv[2], 0);
   if (status == 0 && !check_task_open(&t, task, STEPS, &err)) {
     printf("skipped: %s\n", err.text);
     status = CHECK_SKIPPED;

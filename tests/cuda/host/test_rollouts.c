@@ -7,15 +7,18 @@
 // takes. (The part tsan runs this.)
 static void shapes_do_not_matter(void **state) {
   (void)state;
-  static const char *const faults[] = {"shared:65536", "shared:6000", "blocks:3"};
+  static const struct {
+    const char *fault;
+    int threads;
+  } shapes[] = {{"shared:65536", 0}, {"shared:6000", 0}, {"blocks:3", 0}, {"", 1}, {"blocks:3", 1}};
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   Rollouts cpu = rollouts_make(&x, 30, 40), device = rollouts_make(&x, 30, 40);
   rollouts_noisy(&cpu);
   rollouts_noisy(&device);
   rollouts_run(&x, x.cpu, &cpu);
-  for (int k = 0; k < 3; ++k) {
-    SnBackend *b = open_library("emulator_double", 0, faults[k]);
+  for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; ++k) {
+    SnBackend *b = open_threads("emulator_double", shapes[k].threads, shapes[k].fault);
     rollouts_clear(&device);
     rollouts_run(&x, b, &device);
     rollouts_equal(&cpu, &device);

@@ -1,0 +1,104 @@
+// Rollouts whose worlds have a thread each (block threads: 1), on the emulator: the same results as a warp gives, also
+// where a thread has no room for what a world needs.
+#include "tests/cuda/plugin_fixture.h"
+
+enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 128 at once
+
+// At once and in slices of time, with and without noise, in both number types.
+static void as_by_warps(void **state) {
+  (void)state;
+  static const char *const tasks[] = {"arm_reach", "billiard"}, *const libraries[] = {"emulator_double", "emulator"};
+  for (int k = 0; k < 4; ++k) {
+    Scene x;
+    assert_true(scene_open(&x, tasks[k % 2]));
+    SnBackend *warps = open_threads(libraries[k / 2], 0, ""), *threads = open_threads(libraries[k / 2], 1, "");
+    Rollouts want = rollouts_make(&x, STEPS, COUNT), r = rollouts_make(&x, STEPS, COUNT);
+    if (k % 2) rollouts_noisy(&want);
+    if (k % 2) rollouts_noisy(&r);
+    rollouts_run(&x, warps, &want);
+    rollouts_run(&x, threads, &r);
+    rollouts_equal(&want, &r);
+    SnBackendModel *d = scene_load(threads, &x, STEPS);
+    CountingClock count = {0};
+    int calls = 1;
+    rollouts_clear(&r);
+    while (!rollouts_until(threads, d, &r, &count, 5)) ++calls;
+    assert_true(calls > 2);
+    rollouts_equal(&want, &r);
+    sn_backend_unload(threads, d);
+    rollouts_free(&want);
+    rollouts_free(&r);
+    sn_backend_free(warps);
+    sn_backend_free(threads);
+    scene_close(&x);
+  }
+}
+
+// Opens n balls on a plane, each with a contact of four rows; `free`: each is a body of its own, else all are one.
+static void scene_balls(Scene *x, int n, bool free_balls) {
+  static const char *const text =
+      "model: balls.xml\n"
+      "settings: {horizon: 20}\n"
+      "terms:\n"
+      "  - {name: ball, residual: {position: {body: b}}, target: {value: [0, 0, 0.3]}, norm: squared, weight: 1}\n";
+  const size_t size = 500 + (size_t)n * 100;
+  char *xml = calloc(1, size);
+  size_t used = (size_t)snprintf(xml, size,
+                                 "<mujoco><option timestep='0.005'/><worldbody>"
+                                 "<geom type='plane' size='50 1 .1'/>"
+                                 "<body name='b' pos='0 0 .099'><freejoint/><geom size='.1'/>");
+  for (int i = 1; i < n; ++i)
+    used += (size_t)snprintf(
+        xml + used, size - used,
+        free_balls ? "</body><body pos='%g 0 .099'><freejoint/><geom size='.1'/>" : "<geom size='.1' pos='%g 0 0'/>",
+        0.3 * i);
+  snprintf(xml + used, size - used,
+           "</body><body pos='0 1 .5'><joint name='rail' type='slide' axis='1 0 0'/><geom size='.05'/></body>"
+           "</worldbody><actuator><motor joint='rail'/></actuator></mujoco>");
+  scene_parse(x, xml, text);
+  free(xml);
+}
+
+// Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
+// and nobody is told that anything were full.
+static void more_contacts_than_a_thread_has(void **state) {
+  (void)state;
+  enum { FEW = 4, SHORT = 3 };
+  const int balls[] = {8, 44};
+  for (int k = 0; k < 2; ++k) {
+    Scene x;
+    scene_balls(&x, balls[k], false);
+    SnBackend *threads = open_threads("emulator", 1, ""), *warps = open_threads("emulator", 0, "");
+    Rollouts want = rollouts_make(&x, SHORT, FEW), r = rollouts_make(&x, SHORT, FEW);
+    rollouts_run(&x, warps, &want);
+    rollouts_run(&x, threads, &r);
+    rollouts_equal(&want, &r);
+    for (int i = 0; i < FEW; ++i) assert_true(want.batch.warn[i] == 0 && r.batch.warn[i] == 0);
+    rollouts_free(&want);
+    rollouts_free(&r);
+    sn_backend_free(warps);
+    sn_backend_free(threads);
+    scene_close(&x);
+  }
+}
+
+// A world that no thread has the memory for is refused when its model is loaded, with both numbers.
+static void too_large_for_a_thread(void **state) {
+  (void)state;
+  SnError err = {0};
+  Scene x;
+  scene_balls(&x, 100, true);
+  SnBackend *threads = open_threads("emulator", 1, "");
+  assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
+  print_message("%s\n", err.text);
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "a thread has at most 229376"));
+  sn_backend_free(threads);
+  scene_close(&x);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_warps), cmocka_unit_test(more_contacts_than_a_thread_has),
+                                     cmocka_unit_test(too_large_for_a_thread)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
