@@ -195,7 +195,7 @@ struct SnDeviceModel {
   SnDeviceBuffer memory;
   SnDeviceStream *stream;
   SnKernelShapes shape[SN_NKERNEL];
-  SnThreadShape thread;  // of rollouts, where a thread was asked for
+  SnThreadShape thread;  // for rollouts, where a thread a world was asked for
   SnLayout state;        // layout of a state's world: no shared memory
   SnNeed need;           // launches that `part` is large enough for
   SnDeviceBuffer part[SN_NMEMORY];

@@ -38,7 +38,7 @@ typedef struct SnShapeRule {
 SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule,
                         SnKernelShapes *shapes, SnError *err);
 // Chooses the shape of rollouts whose worlds have a thread each. Returns SN_ERR_LIMIT, with both numbers, where a world
-// is too large for a thread or the device has no room for the memory of its threads.
+// is too large for a thread. So it does where the device has no room for the memory of its threads.
 SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape *shape, SnError *err);
 // Returns the bytes of a thread's memory with that shape.
 size_t sn_thread_shape_bytes(const SnThreadShape *shape);

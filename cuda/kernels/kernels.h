@@ -34,8 +34,8 @@ enum { SN_KERNEL_THREADS = 256 };  // most threads of a world
 enum { SN_KERNEL_WORLDS = 16 };    // most worlds of a thread block, where each has a warp
 
 // Lists the kernels of ROLLOUT in which a thread has a world alone (kernels_thread.cu), by the KiB of its own memory
-// that it keeps the world in. A device has room for the memory of all threads that it could run at once, so a small
-// world should not take that of a large one.
+// for it. A device keeps room for the memory of all threads that it could run at once. So a small world should not take
+// that of a large one.
 #define SN_THREAD_KERNELS(X) X(24) X(64) X(104) X(144) X(184) X(224)
 enum {
 #define SN_THREAD_KERNEL(kilobytes) SN_THREAD_KERNEL_##kilobytes,

@@ -127,24 +127,30 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 // ---- kernels ----
 
-static const char kernels[SN_NKERNEL];
+// Those whose threads have a world alone come last.
+static const char kernels[SN_NKERNEL + SN_NTHREADKERNEL];
 
 const void *sn_kernel_function(SnKernel kernel) { return &kernels[kernel]; }
+const void *sn_thread_kernel_function(int i) { return &kernels[SN_NKERNEL + i]; }
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t bytes,
                              cudaStream_t stream) {
   const SnWork *work = arguments[0];
+  const int k = (int)((const char *)kernel - kernels);
+  const bool alone = k >= SN_NKERNEL;
+  const size_t most = alone ? sn_thread_kernel_bytes(k - SN_NKERNEL) : SHARED;
   SnLaneShared shared;
   SnLane lane = {.id = 0, .n = 1, .shared = &shared};
   (void)stream;
   if (state() != cudaSuccess) return state();
-  if (bytes > SHARED || grid.x * block.y < (unsigned)work->blocks) return cudaErrorInvalidConfiguration;
-  void *own = aligned_alloc(64, SHARED);
+  if (bytes > SHARED || grid.x * (alone ? block.x : block.y) < (unsigned)work->blocks)
+    return cudaErrorInvalidConfiguration;
+  void *own = aligned_alloc(64, most);
   if (!own) return cudaErrorMemoryAllocation;
   for (int i = 0; i < work->blocks && work->model.nbody > 0; ++i) {
-    memset(own, 0xff, SHARED);
+    memset(own, 0xff, most);
     memset(&shared, 0xff, sizeof shared);
-    sn_kernel_body((SnKernel)((const char *)kernel - kernels), work, i, work->blocks, &lane, own);
+    sn_kernel_body(alone ? SN_KERNEL_ROLLOUT : (SnKernel)k, work, i, work->blocks, &lane, own);
   }
   free(own);
   return cudaSuccess;
