@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("few_shot")
     done = run(made)
     assert done.returncode == 0, done.stderr
-    assert "array of ten" in done.stdout
+    assert "array, ten that stand: " in done.stdout
     return made
 
 
@@ -67,3 +67,17 @@ def test_a_folder_with_networks_of_other_options_is_refused(folder: Path) -> Non
     other = run(folder, "--batch", "7")
     assert other.returncode != 0
     assert "augmented.pt: options is" in other.stderr
+
+
+def test_pushed_cubes_stand_apart_and_are_struck(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    scenes = importlib.import_module("few_shot_scenes")
+    contact = json.loads((folder / "contact.json").read_text())["CMA-ES"]["values"]
+    made = scenes.scaled_pushes(contact, 40)
+    assert [(len(x.scene), *x.pose.place.shape[:2]) for x in made] == [(2, 28, 26), (3, 12, 26), (4, 20, 26)]
+    for motions in made:
+        first, way = motions.pose.place[:, 0].numpy(), (motions.pose.place[:, -1] - motions.pose.place[:, 0]).numpy()
+        far = [np.linalg.norm(first[:, i] - first[:, k], axis=1) for i in range(len(motions.scene)) for k in range(i)]
+        assert np.min(far) > 0.9 * scenes.SIDE and np.allclose(first[..., 2], scenes.SIDE / 2)
+        moved = np.linalg.norm(way, axis=2) > 0.01
+        assert moved[:, 0].mean() > 0.9 and moved[:, 1:].any(axis=1).mean() > 0.4  # slow cubes stop before the others

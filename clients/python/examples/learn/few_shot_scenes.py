@@ -28,9 +28,9 @@ __all__ = [
 STRIDE = 2  # recorded frames of a step of the network
 STEP = STRIDE * FRAME  # of the network [s]
 DENSITY = 0.37 / SIDE**3  # of the recorded cube [kg/m^3]
-ROWS = 50  # poses of a motion
+ROWS, PUSH_ROWS = 50, 26  # poses of a motion of a tossed cube, and of cubes that are pushed
 TOSSES = {0.1: 0.8, 0.08: 0.1, 0.12: 0.1}  # sides of one tossed cube [m], and their shares of the motions
-PAIRS = {(0.1, 0.1): 0.7, (0.08, 0.12): 0.15, (0.1, 0.1, 0.1): 0.15}  # sides of cubes that are pushed, and shares
+PUSHED = {2: 0.7, 3: 0.3, 4: 0.5}  # cubes of which one is pushed: in rows, four in a triangle; shares of the motions
 
 
 def model_of(contact: dict[str, float], sides: Sequence[float]) -> sinew.Model:
@@ -65,21 +65,43 @@ def tossed(count: int, side: float, rng: np.random.Generator) -> tuple[NDArray[A
     return qpos, qvel
 
 
+def on_table(
+    local: NDArray[Any], turn: NDArray[Any], yaw: NDArray[Any], speed: NDArray[Any], sides: Sequence[float]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return states of cubes that stand, of which the first has a speed (N,) along its axis x.
+
+    Places (N, n, 2) and turns (N, n) are in a frame about the vertical by a yaw (N, 1).
+    """
+    qpos, qvel = np.zeros((*turn.shape, 7)), np.zeros((*turn.shape, 6))
+    qpos[..., 0] = local[..., 0] * np.cos(yaw) - local[..., 1] * np.sin(yaw)
+    qpos[..., 1] = local[..., 0] * np.sin(yaw) + local[..., 1] * np.cos(yaw)
+    qpos[..., 2] = np.array(sides) / 2
+    own = yaw + turn
+    qpos[..., 3], qpos[..., 6] = np.cos(own / 2), np.sin(own / 2)
+    qvel[:, 0, 0], qvel[:, 0, 1] = speed * np.cos(yaw[:, 0]), speed * np.sin(yaw[:, 0])
+    return qpos.reshape(len(qpos), -1), qvel.reshape(len(qvel), -1)
+
+
 def pushed(count: int, sides: Sequence[float], rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return states in which the first cube slides towards the others, which stand in a row, any way about."""
     bodies, gap = len(sides), rng.uniform(0.02, 0.15, (count, len(sides)))
-    qpos, qvel = np.zeros((count, bodies, 7)), np.zeros((count, bodies, 6))
     along = np.cumsum(gap + np.array(sides), axis=1) - gap[:, :1]
     aside = rng.uniform(-0.04, 0.04, (count, bodies))
     yaw = rng.uniform(0, 2 * np.pi, (count, 1))
-    qpos[..., 0] = along * np.cos(yaw) - aside * np.sin(yaw)
-    qpos[..., 1] = along * np.sin(yaw) + aside * np.cos(yaw)
-    qpos[..., 2] = np.array(sides) / 2
-    own = yaw + rng.uniform(-0.3, 0.3, (count, bodies))
-    qpos[..., 3], qpos[..., 6] = np.cos(own / 2), np.sin(own / 2)
-    speed = rng.uniform(0.3, 2.0, count)
-    qvel[:, 0, 0], qvel[:, 0, 1] = speed * np.cos(yaw[:, 0]), speed * np.sin(yaw[:, 0])
-    return qpos.reshape(count, -1), qvel.reshape(count, -1)
+    turn, speed = rng.uniform(-0.3, 0.3, (count, bodies)), rng.uniform(0.3, 2.0, count)
+    return on_table(np.stack([along, aside], -1), turn, yaw, speed, sides)
+
+
+def struck(count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return states in which the first cube slides towards the tip of a triangle of three, any way about."""
+    pitch = SIDE * rng.uniform(1.05, 1.5, (count, 1, 1))
+    local = np.zeros((count, 4, 2))
+    local[:, 1:] = pitch * np.array([(0, 0), (1, -0.5), (1, 0.5)])
+    local[:, 0, 0], local[:, 0, 1] = -SIDE - rng.uniform(0.02, 0.15, count), rng.uniform(-0.04, 0.04, count)
+    local += rng.uniform(-0.005, 0.005, local.shape)
+    yaw = rng.uniform(0, 2 * np.pi, (count, 1))
+    turn = rng.uniform(-0.15, 0.15, (count, 4)) * (rng.random((count, 1)) < 0.7)  # the others stand in line
+    return on_table(local, turn, yaw, rng.uniform(0.3, 2.2, count), [SIDE] * 4)
 
 
 def scaled_tosses(contact: dict[str, float], count: int, seed: int = 1) -> list[Motions]:
@@ -91,10 +113,14 @@ def scaled_tosses(contact: dict[str, float], count: int, seed: int = 1) -> list[
     return found
 
 
-def scaled_pushes(contact: dict[str, float], count: int, seed: int = 2) -> list[Motions]:
-    """Return motions of two and three cubes of which one is pushed, made by the engine."""
+def scaled_pushes(contact: dict[str, float], count: int, seed: int = 5) -> list[Motions]:
+    """Return motions of two, three and four cubes of which one is pushed, made by the engine.
+
+    They end soon after the strike: most of a longer motion would be cubes at rest.
+    """
     rng, found = np.random.default_rng(seed), []
-    for sides, share in PAIRS.items():
-        state = pushed(max(int(share * count), 2), sides, rng)
-        found.append(made(scene_of(sides), model_of(contact, sides), *state, ROWS, STRIDE * SUBSTEPS))
+    for bodies, share in PUSHED.items():
+        sides, many = [SIDE] * bodies, max(int(share * count), 2)
+        state = struck(many, rng) if bodies == 4 else pushed(many, sides, rng)
+        found.append(made(scene_of(sides), model_of(contact, sides), *state, PUSH_ROWS, STRIDE * SUBSTEPS))
     return found
