@@ -94,7 +94,7 @@ struct SnEmulator {
   double allocs, launches;       // so far
   double counted;                // launches put into streams
   void *shared[SN_MAX_WORKERS];  // a block's shared memory, of each thread that runs blocks
-  void *own[SN_MAX_WORKERS];     // and the memory of a thread that has a world alone
+  void *own[SN_MAX_WORKERS];     // the memory of a thread that has a world alone, likewise
   int workers, lanes;
 };
 

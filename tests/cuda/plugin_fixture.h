@@ -106,6 +106,9 @@ static inline SnBackend *open_threads(const char *name, int threads, const char 
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
   options.folder = SN_TEST_LIBRARIES;
+#if defined(SN_TEST_FAKE_CUDA)
+  if (strcmp(name, "cuda") == 0) options.folder = SN_TEST_FAKE_CUDA;
+#endif
   options.block_threads = threads;
   options.fault = fault;
   SnBackend *b = sn_backend_open(name, NULL, &options, &err);
