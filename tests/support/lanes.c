@@ -1,21 +1,30 @@
 #include "tests/support/lanes.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MAX_LANES = 64, TIMEOUT_SECONDS = 30 };
 
-typedef struct Team {
-  pthread_mutex_t mutex;
-  pthread_cond_t cond;
-  int n, waiting;
-  unsigned generation;
-  const char *file;  // of the barrier that the first lane waits at
+// Where a lane waits.
+typedef struct Place {
+  const char *file;
   int line;
+} Place;
+
+typedef struct Team {
+  int n;
+  atomic_int waiting;
+  atomic_uint generation;  // number of barriers that were passed
+  Place place[MAX_LANES];  // each lane's own
   SnLaneShared shared;
 } Team;
 
@@ -33,36 +42,41 @@ static void report_stuck(const SnLane *lane, const char *file, int line) {
   _exit(1);
 }
 
-// On a GPU all threads of a block must come to the same barrier, not to any.
-static void check_same(Team *team, const SnLane *lane, const char *file, int line) {
-  if (team->waiting == 0) {
-    team->file = file;
-    team->line = line;
+// On a GPU all threads of a block must come to the same barrier, not to any. The last lane looks at all.
+static void check_same(const Team *team, const SnLane *lane) {
+  const Place *mine = team->place + lane->id;
+  for (int i = 0; i < team->n; ++i) {
+    const Place *other = team->place + i;
+    if (other->line == mine->line && strcmp(other->file, mine->file) == 0) continue;
+    fprintf(stderr, "lane %d of %d is at the barrier %s:%d, another at %s:%d\n", lane->id, lane->n, mine->file,
+            mine->line, other->file, other->line);
+    _exit(1);
   }
-  if (team->line == line && strcmp(team->file, file) == 0) return;
-  fprintf(stderr, "lane %d of %d is at the barrier %s:%d, another at %s:%d\n", lane->id, lane->n, file, line,
-          team->file, team->line);
-  _exit(1);
+}
+
+// Sleeps until the generation is another. The kernel wakes each lane once; those of a condition variable would queue
+// for its mutex again.
+static void wait_for(Team *team, const SnLane *lane, unsigned generation, const char *file, int line) {
+  const struct timespec limit = {.tv_sec = TIMEOUT_SECONDS};
+  while (atomic_load(&team->generation) == generation) {
+    const long failed = syscall(SYS_futex, &team->generation, FUTEX_WAIT_PRIVATE, generation, &limit, NULL, 0);
+    if (failed && errno == ETIMEDOUT && atomic_load(&team->generation) == generation) report_stuck(lane, file, line);
+  }
 }
 
 void sn_lane_barrier(SnLane *lane, const char *file, int line) {
   Team *team = lane->team;
   if (lane->n == 1) return;
-  struct timespec limit;
-  clock_gettime(CLOCK_REALTIME, &limit);
-  limit.tv_sec += TIMEOUT_SECONDS;
-  pthread_mutex_lock(&team->mutex);
-  check_same(team, lane, file, line);
-  const unsigned generation = team->generation;
-  if (++team->waiting == team->n) {
-    team->waiting = 0;
-    ++team->generation;
-    pthread_cond_broadcast(&team->cond);
+  const unsigned generation = atomic_load(&team->generation);
+  team->place[lane->id] = (Place){file, line};
+  if (atomic_fetch_add(&team->waiting, 1) + 1 < team->n) {
+    wait_for(team, lane, generation, file, line);
+    return;
   }
-  while (generation == team->generation)
-    if (pthread_cond_timedwait(&team->cond, &team->mutex, &limit) != 0 && generation == team->generation)
-      report_stuck(lane, file, line);
-  pthread_mutex_unlock(&team->mutex);
+  check_same(team, lane);
+  atomic_store(&team->waiting, 0);
+  atomic_fetch_add(&team->generation, 1);
+  syscall(SYS_futex, &team->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 #endif
 
@@ -85,13 +99,9 @@ void sn_lanes_run(int n, SnLaneBody *body, void *arg) {
   Team team = {.n = n};
   pthread_t thread[MAX_LANES];
   Start start[MAX_LANES];
-  pthread_mutex_init(&team.mutex, NULL);
-  pthread_cond_init(&team.cond, NULL);
   for (int i = 0; i < n; ++i) {
     start[i] = (Start){.lane = {.id = i, .n = n, .shared = &team.shared, .team = &team}, .body = body, .arg = arg};
     if (pthread_create(&thread[i], NULL, run_lane, &start[i]) != 0) abort();
   }
   for (int i = 0; i < n; ++i) pthread_join(thread[i], NULL);
-  pthread_cond_destroy(&team.cond);
-  pthread_mutex_destroy(&team.mutex);
 }
