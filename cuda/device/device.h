@@ -62,8 +62,8 @@ struct SnDevice {
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
   // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
-  // shared memory; 0: it cannot. With one thread, the device also makes room for the memory of all threads that it
-  // could run at once, until it is closed, or returns 0.
+  // shared memory; 0: it cannot. With one thread, the device also makes room for all threads that it could run at
+  // once, until it is closed, or returns 0.
   int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);
 };
