@@ -759,11 +759,11 @@ typedef struct SinewBackendOptions {
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
   // To measure what is best on a device.
   const char *chain;  // not read: gradient=products multiplies Jacobians in one way
-  // threads of a world: 32, 64, ..., 256; 0: as the library thinks. With 1 a thread has a world of a rollout alone. That
-  // is faster from some ten thousand worlds on, and slower for few. The device then keeps room for all threads that it
+  // threads of a world: 32, 64, ..., 256; 0: as the library thinks. With 1 a thread has a world of a rollout alone,
+  // faster from some ten thousand worlds on, and slower for few. The device then keeps room for all threads that it
   // could run at once, tens of GB for a hand. A model whose world is too large for a thread is refused.
   int block_threads;
-  int block_shared;   // most shared memory of a block for bodies [bytes]; 0: as the library thinks
+  int block_shared;  // most shared memory of a block for bodies [bytes]; 0: as the library thinks
 } SinewBackendOptions;
 
 // Returns options of zeros.
