@@ -163,7 +163,7 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 // ---- the device ----
 
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
-  if (threads == 1) return kernel == SN_KERNEL_ROLLOUT && sn_thread_kernel(shared) < SN_NTHREADKERNEL ? SN_WARP : 0;
+  if (threads == 1) return kernel == SN_KERNEL_ROLLOUT && sn_thread_kernel(shared) < SN_NTHREADKERNEL ? 2 * SN_WARP : 0;
   if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || shared > d->shared) return 0;
   const int by_threads = RESIDENT_THREADS / threads, by_memory = shared ? (int)(d->shared_total / shared) : by_threads;
   return sn_mini(sn_mini(by_threads, by_memory), 32);

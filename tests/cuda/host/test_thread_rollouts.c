@@ -2,7 +2,7 @@
 // where a thread has no room for what a world needs.
 #include "tests/cuda/plugin_fixture.h"
 
-enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 128 at once
+enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 256 at once, by warps 128
 
 // At once and in slices of time, of one library as of the other's warps.
 static void compare(const char *task, bool noisy, const char *warp, const char *thread) {
