@@ -121,6 +121,7 @@ short_runs() {
   "$@" "$BIN/sinew-bench" gradient --model "$arm" --steps 4 --rounds 1 --fd-samples 1 --items 2 --backend "$FLOAT" "${WHERE[@]}"
   "$@" "$BIN/sinew-bench" refine --task arm_reach --steps 8 --iterations 2 --rounds 1 --sessions 1,2 --starts 2 \
     --backend "$FLOAT" "${WHERE[@]}" "${TASK[@]}"
+  "$@" "$BIN/sinew-bench" step --model "$arm" --steps 4 --rounds 1 --worlds 40 --block-threads 1 --backend "$FLOAT" "${WHERE[@]}"
   have_myosuite || return 0
   "$@" "$BIN/sinew-bench" step --model "$HAND" --steps 1 --rounds 1 --worlds 1 --backend "$FLOAT" "${WHERE[@]}"
 }

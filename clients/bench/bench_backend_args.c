@@ -42,7 +42,7 @@ static const struct argp_option options[] = {
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0,
-     "threads of a world on a device: 32 to 256 (default: 32), or 1 for ten thousands of worlds", 0},
+     "threads of a world on a device: 32 to 256 (default: 32), or 1 for tens of thousands of worlds", 0},
     {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
      "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},

@@ -91,6 +91,7 @@ static SinewStatus fill_request(const SinewSession *session, const SinewState *s
 }
 
 void sn_session_stamp(SinewSession *session, double time) {
+  if (time < session->latest) session->taken = session->sent;  // set back: what is on its way is of no use
   session->latest = time;
   session->furthest = fmax(session->furthest, time);
   session->has_history = false;

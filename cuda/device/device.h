@@ -42,6 +42,8 @@ struct SnDevice {
   size_t shared;        // most shared memory of a block [bytes]
   size_t shared_total;  // shared memory of a multiprocessor [bytes]
   size_t memory;        // all memory of the device [bytes]
+  size_t thread_room;   // most that may be taken for threads with a world alone [bytes]: the host sets it
+  size_t thread_taken;  // what was taken for them [bytes]
   bool lost;
   char reason[300];
 
@@ -62,8 +64,8 @@ struct SnDevice {
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
   // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
-  // shared memory; 0: it cannot. With one thread, the device also makes room for all threads that it could run at
-  // once, until it is closed, or returns 0.
+  // shared memory; 0: it cannot. With one thread, the device also makes room for all threads that it could run at once.
+  // It counts what that takes in thread_taken; the room stays until the process ends. Without room it returns 0.
   int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
   void (*close)(SnDevice *d);
 };

@@ -27,7 +27,6 @@ typedef struct SnCuda {
   SnCublas *blas;  // NULL: no product has been asked for
   SnDeviceStream *stream;
   struct cudaFuncAttributes kernel[SN_NKERNEL];
-  size_t stack;  // bytes that the driver keeps room for, of each thread that could run at once
 } SnCuda;
 
 // ---- errors ----
@@ -138,7 +137,7 @@ static int worlds_together(const SnDevice *d, const SnLaunchShape *shape) {
   return n;
 }
 
-// The grid where a thread has a world alone: few worlds go a warp of them a multiprocessor.
+// Launches threads with a world alone. Few worlds are spread over the multiprocessors, a warp of them each.
 static void launch_threads(SnCuda *c, SnDeviceStream *s, const SnLaunchShape *shape, SnWork *work) {
   void *arguments[] = {work};
   int threads = SN_WARP;
@@ -196,25 +195,37 @@ static int attribute(SnCuda *c, enum cudaDeviceAttr which) {
   return CUDA(c, cudaDeviceGetAttribute(&value, which, c->index)) ? value : 0;
 }
 
+// Bytes of each thread that the driver keeps room for, on each device: they stay with the process.
+static _Atomic size_t stacks[64];
+
+static void note_stack(const SnCuda *c, size_t bytes) {
+  if (bytes > stacks[c->index % 64]) stacks[c->index % 64] = bytes;
+}
+
 // As `resident`, for threads that have a world alone. The driver keeps room for the memory of all threads that the
 // device could run at once. It takes it when such a kernel is launched: here, on nothing.
 static int resident_threads(SnCuda *c, SnKernel kernel, size_t bytes) {
+  SnDevice *d = &c->device;
   const int i = sn_thread_kernel(bytes);
   const void *f = i < SN_NTHREADKERNEL ? sn_thread_kernel_function(i) : NULL;
-  const size_t most = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)c->device.multiprocessors;
+  const size_t most = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)d->multiprocessors;
   struct cudaFuncAttributes about;
   int blocks = 0;
   if (kernel != SN_KERNEL_ROLLOUT || !f || !CUDA(c, cudaFuncGetAttributes(&about, f)) ||
-      (about.localSizeBytes > c->stack && (about.localSizeBytes - c->stack) * most > memory_free(&c->device)) ||
       !CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, SN_THREAD_BLOCK, 0)))
     return 0;
+  const size_t there = stacks[c->index % 64], stack = about.localSizeBytes;
+  const size_t more = stack > there ? (stack - there) * most : 0;
+  if (more > memory_free(d) || more > d->thread_room) return 0;
   SnWork *nothing = calloc(1, sizeof *nothing);
   void *arguments[] = {nothing};
   const bool ok = nothing && TOOK(c, cudaLaunchKernel(f, (dim3){1, 1, 1}, (dim3){SN_WARP, 1, 1}, arguments, 0, NULL)) &&
                   CUDA(c, cudaStreamSynchronize(NULL));
   free(nothing);
-  if (ok && about.localSizeBytes > c->stack) c->stack = about.localSizeBytes;
-  return ok ? blocks * SN_THREAD_BLOCK : 0;
+  if (!ok) return 0;
+  note_stack(c, stack);
+  d->thread_taken += more;
+  return blocks * SN_THREAD_BLOCK;
 }
 
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
@@ -303,7 +314,7 @@ static SnCode load_kernels(SnCuda *c, SnError *err) {
   for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k)));
        ++k) {
     if (c->kernel[k].sharedSizeBytes > most) most = c->kernel[k].sharedSizeBytes;
-    if (c->kernel[k].localSizeBytes > c->stack) c->stack = c->kernel[k].localSizeBytes;
+    note_stack(c, c->kernel[k].localSizeBytes);
   }
   if (d->lost)
     return sn_fail(err, SN_ERR_NOT_FOUND,

@@ -21,7 +21,7 @@ static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d;
 
 static size_t memory_free(SnDevice *d) {
   SnEmulator *e = alive(d);
-  return e ? d->memory - e->regions.used : 0;
+  return e ? d->memory - e->regions.used - d->thread_taken : 0;
 }
 
 static void *alloc(SnDevice *d, size_t bytes) {
@@ -162,8 +162,18 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 
 // ---- the device ----
 
+// Threads with a world alone, for which a device takes memory of as many as it could run.
+static int resident_threads(SnDevice *d, size_t bytes) {
+  const int i = sn_thread_kernel(bytes);
+  const size_t whole = i < SN_NTHREADKERNEL ? sn_thread_kernel_bytes(i) * RESIDENT_THREADS * MULTIPROCESSORS : SIZE_MAX;
+  const size_t more = whole > d->thread_taken ? whole - d->thread_taken : 0;
+  if (more > d->thread_room || more > memory_free(d)) return 0;
+  d->thread_taken += more;
+  return 2 * SN_WARP;
+}
+
 static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
-  if (threads == 1) return kernel == SN_KERNEL_ROLLOUT && sn_thread_kernel(shared) < SN_NTHREADKERNEL ? 2 * SN_WARP : 0;
+  if (threads == 1) return d->lost || kernel != SN_KERNEL_ROLLOUT ? 0 : resident_threads(d, shared);
   if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || shared > d->shared) return 0;
   const int by_threads = RESIDENT_THREADS / threads, by_memory = shared ? (int)(d->shared_total / shared) : by_threads;
   return sn_mini(sn_mini(by_threads, by_memory), 32);

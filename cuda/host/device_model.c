@@ -73,16 +73,23 @@ static void image_cost(ModelImage *image, const SnParts *parts, SnCost *c) {
 #include "planner/cost/cost_fields.inc"
 }
 
-// Name of a model from its parts: the first of its names.
-static const char *model_name(const SnParts *parts) {
+// An array of a model, as the program has it; NULL: there is none.
+static const void *model_array(const SnParts *parts, const char *array) {
   int k = 0;
-  const char *found = NULL;
-#define SN_MODEL_FIELD(type, name, rows, cols)                            \
-  if (strcmp(#name, "names") == 0) found = (const char *)parts->field[k]; \
+  const void *found = NULL;
+#define SN_MODEL_FIELD(type, name, rows, cols)            \
+  if (strcmp(#name, array) == 0) found = parts->field[k]; \
   ++k;
 #include "physics/model/model_fields.inc"
+#include "physics/model/setup_fields.inc"
 #undef SN_MODEL_FIELD
-  return found ? found : "";
+  return found;
+}
+
+// Name of a model: the first of its names.
+static const char *model_name(const SnParts *parts) {
+  const char *names = model_array(parts, "names");
+  return names ? names : "";
 }
 
 static SnCode check_lists(const SnDeviceHost *host, const SnParts *model, const SnParts *cost, SnError *err) {
@@ -98,13 +105,23 @@ static SnCode check_lists(const SnDeviceHost *host, const SnParts *model, const 
 
 // ---- upload ----
 
-static SnCode choose_shapes(SnDeviceModel *d, SnError *err) {
+// Rollouts whose worlds have a thread each. The memory of threads is part of the budget, and stays taken.
+static SnCode choose_thread(SnDeviceModel *d, const SnParts *model, SnError *err) {
+  SnDeviceHost *host = d->host;
+  SnDevice *device = host->device;
+  const size_t before = device->thread_taken;
+  device->thread_room = host->budget > host->used ? host->budget - host->used : 0;
+  const SnCode code = sn_thread_shape_choose(device, &d->m, model_array(model, "src_size"),
+                                             model_array(model, "src_nnz"), &d->thread, err);
+  host->used += device->thread_taken - before;
+  return code;
+}
+
+static SnCode choose_shapes(SnDeviceModel *d, const SnParts *model, SnError *err) {
   SnCode code = sn_world_place(&d->m, 0, &d->state, err);
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
     code = sn_shapes_choose(d->host->device, &d->m, (SnKernel)k, &d->host->rule, &d->shape[k], err);
-  if (code == SN_OK && d->host->rule.threads == 1)
-    code = sn_thread_shape_choose(d->host->device, &d->m, &d->thread, err);
-  return code;
+  return code == SN_OK && d->host->rule.threads == 1 ? choose_thread(d, model, err) : code;
 }
 
 // The arrays of a new model go to the device; image holds them.
@@ -126,7 +143,8 @@ static SnCode upload(SnDeviceModel *d, const SnParts *model, const SnParts *cost
     device->wait(device, d->stream);
   }
   if (copy) device->release_host(device, copy);
-  return ok && !device->lost ? choose_shapes(d, err) : sn_host_refuse(&session, d->image_bytes, "", err);
+  code = ok && !device->lost ? choose_shapes(d, model, err) : SN_ERR_LIMIT;
+  return ok && !device->lost ? code : sn_host_refuse(&session, d->image_bytes, "", err);
 }
 
 static void model_free(SnDeviceModel *d) {

@@ -173,7 +173,8 @@ void sn_model_memory_free(SnDeviceModel *d);
 // Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
 // an item, but at most as many as run at once.
 SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// Returns the launch of rollouts of `items` candidates whose worlds have a thread each, and its work in *work.
+// Returns the launch of rollouts of `items` candidates whose worlds have a thread each. Makes *work, which is
+// sn_device_work's, that of such a launch.
 SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work);
 // Adds to `need` a launch of the kernel over `items`. Starts or candidates have noise of `knots` knots (0: no noise).
 void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need);

@@ -50,15 +50,17 @@ SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, con
 }
 
 // What models of MyoSuite have under random controls (step/growing_world.h) fits: at most 29 contacts, 121 rows beside
-// those of friction losses, 1177 entries. Memory of a thread is dear.
-static const SnWorldLimit thread_limit = {.contacts = 40, .rows = 192, .entries = 2048, .pairs = 4};
+// those that are always there, 1177 entries. Memory of a thread is dear.
+static const SnWorldLimit thread_limit = {.contacts = 40, .rows = 160, .entries = 2048, .pairs = 4};
 
 size_t sn_thread_shape_bytes(const SnThreadShape *s) { return SN_KERNEL_HEAD + s->world.shared; }
 
-SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape *s, SnError *err) {
+SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnThreadShape *s,
+                              SnError *err) {
   const size_t most = sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1);
   SnModel limited = *m;
   *s = (SnThreadShape){.limits = thread_limit};
+  sn_world_limit_add(m, size, nnz, &s->limits);
   sn_world_limit(&limited, &s->limits);
   const SnCode code = sn_world_place(&limited, SIZE_MAX / 2, &s->world, err);
   if (code != SN_OK) return code;
@@ -70,9 +72,9 @@ SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape 
   if (s->resident > 0) return SN_OK;
   return sn_fail(
       err, SN_ERR_LIMIT,
-      "%s: block threads: 1: no room for all threads that the device could run at once, of which each has %zu "
-      "bytes for a world; %zu bytes are free",
-      device->name, bytes, device->memory_free(device));
+      "%s: block threads: 1: no room for all threads that the device could run at once, each with %zu bytes for a "
+      "world; of the budget %zu bytes are left, of the device %zu",
+      device->name, bytes, device->thread_room, device->memory_free(device));
 }
 
 const SnKernelShape *sn_shapes_pick(const SnKernelShapes *shapes, int items) {

@@ -37,9 +37,11 @@ typedef struct SnShapeRule {
 // Returns SN_ERR_LIMIT when the device cannot run the kernel.
 SnCode sn_shapes_choose(SnDevice *device, const SnModel *m, SnKernel kernel, const SnShapeRule *rule,
                         SnKernelShapes *shapes, SnError *err);
-// Chooses the shape of rollouts whose worlds have a thread each. Returns SN_ERR_LIMIT, with both numbers, where a world
-// is too large for a thread. So it does where the device has no room for the memory of its threads.
-SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, SnThreadShape *shape, SnError *err);
+// Chooses the shape of rollouts whose worlds have a thread each. `size` and `nnz` are src_size and src_nnz of the
+// model, as the host has them. Returns SN_ERR_LIMIT, with both numbers, where a world is too large for a thread. So it
+// does where the device has no room for the memory of its threads.
+SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnThreadShape *shape,
+                              SnError *err);
 // Returns the bytes of a thread's memory with that shape.
 size_t sn_thread_shape_bytes(const SnThreadShape *shape);
 // Returns the shape for a launch over `items` worlds: the first that runs all of them at once, else the last.

@@ -23,7 +23,6 @@ SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items
 }
 
 SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work) {
-  *work = sn_device_work(d, SN_KERNEL_ROLLOUT, items);
   sn_world_limit(&work->model, &d->thread.limits);
   work->block = (SnSlots){.world = d->thread.world};
   work->marks = NULL;  // of so many blocks nobody keeps the time

@@ -8,7 +8,8 @@
 // are under way, as far as the device runs all of them at once. Its steps are those that the waiting batch has time
 // for. A session whose group is complete by then has nothing left to do but to fetch its results.
 //
-// Where a thread a world was asked for, a group whose worlds do not fit is computed again, a warp a world.
+// Where a thread a world was asked for, a warp computes those again that do not fit into a thread. So which way a
+// candidate is computed depends on nothing but itself.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,15 +94,15 @@ void sn_rollouts_abandon(SnBackendModel *x) {
 
 static bool has_room(const SnRollouts *r, const SnBatch *batch) { return !sn_batch_wide(batch) || r->wide > 0; }
 
-// slices: a group is what the device runs at once. alone: a thread has a world alone.
-static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices, bool alone) {
+// slices: a group is what the device runs at once.
+static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool slices) {
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, sn_batch_wide(batch) ? r->wide : r->group);
-  r->alone = alone;
+  r->alone = x->model->thread.resident > 0;
   if (slices)
-    r->count = alone ? sn_mini(r->count, x->model->thread.resident)
-                     : sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
+    r->count = r->alone ? sn_mini(r->count, x->model->thread.resident)
+                        : sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
   r->done = 0;
   r->all = batch->nstep + 1;
   sn_rollouts_pack(r, x, batch, false);
@@ -146,9 +147,9 @@ static Together together(const SnBackendModel *x) {
 // The next `steps` of all of them. False: the device is lost.
 static bool launch(SnDeviceModel *d, const Together *t, int steps) {
   SnDevice *device = d->host->device;
-  SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
   SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
-  if (t->r[0]->alone) shape = sn_thread_launch(d, t->candidates, &work);
+  const SnLaunchShape shape =
+      t->r[0]->alone ? sn_thread_launch(d, t->candidates, &work) : sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
   for (int k = 0; k < t->count; ++k) {
     const SnRollouts *r = t->r[k];
     work.turn[work.nturn++] = (SnSampleTurn){(SnSample *)(uintptr_t)r->sample_there, r->done, r->done + steps};
@@ -181,8 +182,17 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
 // Whether a world of the group, which is done, had more contacts or rows than one of a thread has room for.
 static bool is_too_small(const SnRollouts *r) {
   bool full = false;
-  for (int c = 0; r->alone && c < r->count; ++c) full |= r->warn[c] & (SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL);
+  for (int c = 0; r->alone && c < r->count; ++c) full |= r->warn[c] & SN_WARN_FULL;
   return full;
+}
+
+// Those of the group begin once more, by warps, which have room for all that the model can make.
+static void begin_again(SnBackendModel *x) {
+  SnRollouts *r = x->rollouts;
+  r->alone = false;
+  r->done = 0;
+  r->sample->again = 1;
+  sn_staging_send(x->model, &r->memory.staging, false);
 }
 
 // Its first group is what runs at once, for nobody knows yet whether there is a deadline.
@@ -190,20 +200,20 @@ void sn_rollouts_submit(SnBackendModel *x, const SnBatch *batch) {
   SnRollouts *r = x->rollouts;
   if (!r || r->active || !has_room(r, batch)) return;
   r->active = true;
-  begin_group(x, batch, 0, true, x->model->thread.resident > 0);
+  begin_group(x, batch, 0, true);
 }
 
 bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clock, double until) {
   SnRollouts *r = x->rollouts;
-  const bool slices = until < (double)INFINITY, alone = x->model && x->model->thread.resident > 0;
+  const bool slices = until < (double)INFINITY;
   if (!r || !has_room(r, batch)) return false;
   if (!r->active) {
     r->active = true;
-    begin_group(x, batch, 0, slices, alone);
+    begin_group(x, batch, 0, slices);
   }
   while (run_group(x, clock, until)) {
-    if (is_too_small(r)) {  // a warp has room for all that the model can make
-      begin_group(x, batch, r->first, slices, false);
+    if (is_too_small(r)) {
+      begin_again(x);
       continue;
     }
     sn_rollouts_give(r, x->model, batch);
@@ -211,7 +221,7 @@ bool sn_rollouts_run(SnBackendModel *x, const SnBatch *batch, const SnClock *clo
       r->active = false;
       return true;
     }
-    begin_group(x, batch, r->first + r->count, slices, alone);
+    begin_group(x, batch, r->first + r->count, slices);
   }
   return false;
 }

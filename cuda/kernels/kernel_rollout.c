@@ -38,6 +38,7 @@ SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn
   SnWorld *w = &b->head->world;
   const int from = turn->from, to = turn->to;
   if (from > 0 && s->status[c] != SN_ROLLOUT_UNDER_WAY) return;
+  if (from == 0 && s->again && !(s->warn[c] & SN_WARN_FULL)) return;
   SN_ONE(lane) rollout_load(b, turn, c);
   SN_SYNC(lane);
   if (from > 0) {

@@ -24,6 +24,7 @@ typedef struct SnSample {
   int noisy;                 // 1: candidate c has noise c
   SnNoise noise;
   int first, count;
+  int again;  // 1: of those that are done, who had more contacts or rows than fit is computed once more
   // each candidate's own (count, ...), written by the launches and kept from one to the next
   sn_real *ctrl;           // (count, nstep, nu) where noisy is 1
   sn_real *sum;            // (count, nterm)

@@ -33,6 +33,7 @@ typedef struct SnError {
 enum {
   SN_WARN_CONTACT_FULL = 1,   // more contacts than nconmax; the last ones were dropped
   SN_WARN_EFC_FULL = 2,       // more rows than nefcmax; the last ones were dropped
+  SN_WARN_FULL = 3,           // both bits
   SN_WARN_BAD_STATE = 4,      // qpos, qvel or qacc is NaN or beyond SN_MAXVAL: the world stands still
   SN_WARN_NOT_CONVERGED = 8,  // the solver used all its iterations
   SN_WARN_INERTIA = 16,       // a pivot of the mass matrix was not positive

@@ -8,8 +8,6 @@
 #include "physics/step/step.h"
 #include "physics/world/layout.h"
 
-enum { FULL = SN_WARN_CONTACT_FULL | SN_WARN_EFC_FULL };
-
 static size_t round_up(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // Zeroed, 64-byte aligned memory of at least one line.
@@ -31,17 +29,10 @@ static size_t state_bytes(const SnModel *m) {
   return bytes;
 }
 
-static int smaller(int64_t a, int64_t b) { return (int)(a < b ? a : b); }
-
 // The capacities that a world begins with.
 static void begin_small(SnModel *m) {
-  int64_t rows = SN_GROWING_ROWS, entries = SN_GROWING_ENTRIES;
-  for (int s = 0; s < m->nsrc_fl; ++s) {
-    rows += m->src_size[s];
-    entries += (int64_t)m->src_size[s] * m->src_nnz[s];
-  }
-  const SnWorldLimit limit = {SN_GROWING_CONTACTS, smaller(rows, m->nefcmax), smaller(entries, m->nJmax),
-                              SN_GROWING_PAIRS};
+  SnWorldLimit limit = {SN_GROWING_CONTACTS, SN_GROWING_ROWS, SN_GROWING_ENTRIES, SN_GROWING_PAIRS};
+  sn_world_limit_add(m, m->src_size, m->src_nnz, &limit);
   sn_world_limit(m, &limit);
 }
 
@@ -146,18 +137,18 @@ static SnCode grow(SnGrowingWorld *g, bool *grown, SnError *err) {
 static SnCode evaluate(SnGrowingWorld *g, void (*run)(const SnModel *, SnWorld *, SnLane *), SnError *err) {
   const int before = *g->world.warn;
   SnCode code = SN_OK;
-  *g->world.warn = before & ~FULL;
+  *g->world.warn = before & ~SN_WARN_FULL;
   memcpy(g->kept, g->world.time, g->kept_bytes);
   for (bool grown = true; grown;) {
     run(&g->model, &g->world, &g->lane);
     grown = false;
-    if (!(*g->world.warn & FULL)) break;
+    if (!(*g->world.warn & SN_WARN_FULL)) break;
     code = grow(g, &grown, err);
     if (!grown && code == SN_OK) break;
     memcpy(g->world.time, g->kept, g->kept_bytes);
-    *g->world.warn = before & ~FULL;
+    *g->world.warn = before & ~SN_WARN_FULL;
   }
-  *g->world.warn |= before & FULL;
+  *g->world.warn |= before & SN_WARN_FULL;
   return code;
 }
 
@@ -170,10 +161,10 @@ SnCode sn_growing_world_forward(SnGrowingWorld *g, SnError *err) { return evalua
 SnCode sn_growing_world_integrate(SnGrowingWorld *g, SnError *err) {
   int *warn = g->world.warn;
   const int before = *warn;
-  *warn = before & ~FULL;
+  *warn = before & ~SN_WARN_FULL;
   sn_integrate(&g->model, &g->world, &g->lane);
-  const bool fits = !(*warn & FULL);
-  *warn |= before & FULL;
+  const bool fits = !(*warn & SN_WARN_FULL);
+  *warn |= before & SN_WARN_FULL;
   if (fits) return SN_OK;
   *warn = before;  // a stage of RK4 needs more room: the whole step again
   sn_growing_world_undo(g);
@@ -191,7 +182,7 @@ SnAdjoint *sn_growing_world_adjoint(SnGrowingWorld *g, SnError *err) {
 
 SnCode sn_growing_world_settle(SnGrowingWorld *g, bool *again, SnError *err) {
   *again = false;
-  if (!(*g->world.warn & FULL)) return SN_OK;
+  if (!(*g->world.warn & SN_WARN_FULL)) return SN_OK;
   const SnCode code = grow(g, again, err);
   if (!*again) return code;
   sn_growing_world_undo(g);  // the evaluation has left its solution as the solver's next start

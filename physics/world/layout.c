@@ -139,6 +139,16 @@ static SnCode layout_make_ranked(const char *what, const LayoutFields *f, size_t
 }
 
 #if !defined(SN_PACK)
+void sn_world_limit_add(const SnModel *m, const int *size, const int *nnz, SnWorldLimit *limit) {
+  int64_t rows = limit->rows, entries = limit->entries;
+  for (int s = 0; s < m->nsrc_fl; ++s) {
+    rows += size[s];
+    entries += (int64_t)size[s] * nnz[s];
+  }
+  limit->rows = rows < m->nefcmax ? (int)rows : m->nefcmax;
+  limit->entries = entries < m->nJmax ? (int)entries : m->nJmax;
+}
+
 void sn_world_limit(SnModel *m, const SnWorldLimit *limit) {
   m->nconmax = sn_mini(m->nconmax, limit->contacts);
   m->nefcmax = sn_mini(m->nefcmax, limit->rows);

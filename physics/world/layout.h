@@ -26,6 +26,9 @@ typedef struct SnWorldLimit {
   int pairs;          // pairs that the narrow phase takes at a time; no result depends on it
 } SnWorldLimit;
 
+// Adds rows and entries of equalities and friction losses, which are always there. Takes src_size and src_nnz of the
+// model as `size` and `nnz`; its own arrays are not looked at.
+void sn_world_limit_add(const SnModel *m, const int *size, const int *nnz, SnWorldLimit *limit);
 // Lowers the capacities in the header of a model that are larger; its arrays are not looked at. A world that has more
 // then is told of by SN_WARN_CONTACT_FULL and SN_WARN_EFC_FULL.
 void sn_world_limit(SnModel *m, const SnWorldLimit *limit);

@@ -53,9 +53,15 @@ char *sn_arena_file(SnArena *arena, const char *path, size_t max_bytes, size_t *
     sn_fail(err, errno == ENOENT ? SN_ERR_NOT_FOUND : SN_ERR_IO, "%s: %s", path, strerror(errno));
     return NULL;
   }
-  const size_t most = bytes_of(f, max_bytes);
-  char *text = sn_arena_alloc(arena, most + 1);
-  *size = text ? fread(text, 1, most < max_bytes ? most : max_bytes + 1, f) : 0;
+  size_t most = bytes_of(f, max_bytes);
+  char *text = sn_arena_alloc(arena, most + 2);
+  *size = text ? fread(text, 1, most + 1, f) : 0;
+  if (*size > most && most < max_bytes) {  // it has grown
+    most = max_bytes;
+    rewind(f);
+    text = sn_arena_alloc(arena, most + 2);
+    *size = text ? fread(text, 1, most + 1, f) : 0;
+  }
   const bool failed = ferror(f) != 0;
   fclose(f);
   if (!text) {

@@ -69,7 +69,7 @@ static void scene_balls(Scene *x, int n, bool free_balls) {
 }
 
 // Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
-// and nobody is told that anything were full.
+// and nobody is told that anything were full. So it is at once, and in slices of time.
 static void more_contacts_than_a_thread_has(void **state) {
   (void)state;
   enum { FEW = 4, SHORT = 3 };
@@ -79,10 +79,18 @@ static void more_contacts_than_a_thread_has(void **state) {
     scene_balls(&x, balls[k], false);
     SnBackend *threads = open_threads("emulator", 1, ""), *warps = open_threads("emulator", 0, "");
     Rollouts want = rollouts_make(&x, SHORT, FEW), r = rollouts_make(&x, SHORT, FEW);
+    rollouts_noisy(&want);
+    rollouts_noisy(&r);
     rollouts_run(&x, warps, &want);
     rollouts_run(&x, threads, &r);
     rollouts_equal(&want, &r);
     for (int i = 0; i < FEW; ++i) assert_true(want.batch.warn[i] == 0 && r.batch.warn[i] == 0);
+    SnBackendModel *d = scene_load(threads, &x, SHORT);
+    CountingClock count = {0};
+    rollouts_clear(&r);
+    while (!rollouts_until(threads, d, &r, &count, 3)) continue;
+    rollouts_equal(&want, &r);
+    sn_backend_unload(threads, d);
     rollouts_free(&want);
     rollouts_free(&r);
     sn_backend_free(warps);
@@ -91,8 +99,40 @@ static void more_contacts_than_a_thread_has(void **state) {
   }
 }
 
-// A world that no thread has the memory for is refused when its model is loaded, with both numbers.
-static void too_large_for_a_thread(void **state) {
+// Those alone are computed again that did not fit: one of five hundred has its balls on the plane, the others above it.
+static void one_of_many(void **state) {
+  (void)state;
+  enum { MANY = 500, SHORT = 2, ONE = 377 };
+  Scene x;
+  scene_balls(&x, 44, false);
+  const size_t nq = (size_t)x.m->nq;
+  double *qpos = calloc(MANY * nq, sizeof *qpos), *zero = calloc(MANY * (size_t)x.m->nv, sizeof *zero);
+  SnState states[MANY];
+  for (int i = 0; i < MANY; ++i) {
+    memcpy(qpos + (size_t)i * nq, x.m->qpos0, nq * sizeof *qpos);
+    if (i != ONE) qpos[(size_t)i * nq + 2] += 1 + 0.01 * i;
+    states[i] = (SnState){.qpos = qpos + (size_t)i * nq, .qvel = zero};
+  }
+  SnBackend *threads = open_threads("emulator", 1, ""), *warps = open_threads("emulator", 0, "");
+  Rollouts want = rollouts_make(&x, SHORT, MANY), r = rollouts_make(&x, SHORT, MANY);
+  want.batch.state = r.batch.state = states;
+  want.batch.nstate = r.batch.nstate = MANY;
+  rollouts_run(&x, warps, &want);
+  rollouts_run(&x, threads, &r);
+  rollouts_equal(&want, &r);
+  for (int i = 0; i < MANY; ++i) assert_int_equal(r.batch.warn[i], 0);
+  rollouts_free(&want);
+  rollouts_free(&r);
+  sn_backend_free(warps);
+  sn_backend_free(threads);
+  scene_close(&x);
+  free(qpos);
+  free(zero);
+}
+
+// A world that no thread has the memory for is refused when its model is loaded, with both numbers. So is one for which
+// the budget has no room for all threads, and what was taken counts in it.
+static void refused(void **state) {
   (void)state;
   SnError err = {0};
   Scene x;
@@ -102,12 +142,24 @@ static void too_large_for_a_thread(void **state) {
   print_message("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "a thread has at most 229376"));
+  scene_close(&x);
+  assert_true(scene_open(&x, "arm_reach"));
+  const size_t before = sn_backend_memory(threads).used;
+  SnBackendModel *d = scene_load(threads, &x, 4);
+  assert_true(sn_backend_memory(threads).used > before + ((size_t)100 << 20));
+  sn_backend_unload(threads, d);
+  sn_backend_free(threads);
+  threads = open_threads("emulator", 1, "memory:100000000");
+  assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
+  print_message("%s\n", err.text);
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "no room for all threads"));
   sn_backend_free(threads);
   scene_close(&x);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_warps), cmocka_unit_test(more_contacts_than_a_thread_has),
-                                     cmocka_unit_test(too_large_for_a_thread)};
+                                     cmocka_unit_test(one_of_many), cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

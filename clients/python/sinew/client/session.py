@@ -296,7 +296,9 @@ class SessionBase:
     # ----------------------------------------------------------------------------------------- plans
 
     def _stamp(self, time: float) -> None:
-        """Note that a state of that time [s] was sent."""
+        """Note that a state of that time [s] is sent; when the clock was set back, what is on its way is of no use."""
+        if time < self._latest:
+            self._taken = self._sent
         self._latest = time
         self._furthest = max(self._furthest, time)
 
