@@ -355,13 +355,13 @@ const char *fuzz_missing(void) {
   return recorded ? NULL : "a record";
 }
 
-// Rows in which each kind of request is the second, and rows by chance.
+// Rows of each kind of request, short and long, and rows by chance.
 size_t fuzz_seed(int i, uint8_t *bytes) {
   enum { CHANCE = 12, LENGTH = 160 };
   const int kinds = (int)sinew__v1__request__descriptor.n_fields - 1;
   if (i >= 2 * kinds + CHANCE) return 0;
   memset(bytes, 0, LENGTH);
-  if (i < 2 * kinds) {  // of what follows the opening all is usual
+  if (i < 2 * kinds) {  // the rest of each message is usual
     for (int k = 3; k < LENGTH; k += 13) bytes[k] = (uint8_t)(i + (k % 26 ? kinds : 0));
     return i < kinds ? 40 : LENGTH;
   }
