@@ -750,7 +750,9 @@ SINEW_API const SinewTaskPlant *sinew_task_plant(const SinewTask *task);
 
 // ---- backends ----
 
-// Says how to open a backend.
+// Says how to open a backend. With block_threads 1 a thread of a device has a world of a rollout alone, faster from
+// some ten thousand worlds on, and slower for few. The device then keeps room for all threads that it could run at
+// once, tens of GB for a hand, until the process ends. A model whose world is too large for a thread is refused.
 typedef struct SinewBackendOptions {
   size_t size;
   int threads;         // threads of the CPU; 0: as many as this process may use
@@ -759,11 +761,8 @@ typedef struct SinewBackendOptions {
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
   // To measure what is best on a device.
   const char *chain;  // not read: gradient=products multiplies Jacobians in one way
-  // threads of a world: 32, 64, ..., 256; 0: as the library thinks. With 1 a thread has a world of a rollout alone,
-  // faster from some ten thousand worlds on, and slower for few. The device then keeps room for all threads that it
-  // could run at once, tens of GB for a hand. A model whose world is too large for a thread is refused.
-  int block_threads;
-  int block_shared;  // most shared memory of a block for bodies [bytes]; 0: as the library thinks
+  int block_threads;  // threads of a world: 32, 64, ..., 256; 0: as the library thinks; 1: see above
+  int block_shared;   // most shared memory of a block for bodies [bytes]; 0: as the library thinks
 } SinewBackendOptions;
 
 // Returns options of zeros.

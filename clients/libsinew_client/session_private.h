@@ -42,8 +42,8 @@ SinewStatus sn_session_state(const SinewSession *session, const SinewState *stat
 // answers to states that were sent before, without waiting, are of no use any more.
 void sn_session_stamp(SinewSession *session, double time);
 
-// Tells whether a plan answers a state of before the caller set its clock back, as simulators do at a new episode. Of a
-// stream, whose plans name their states by the stamp alone, it knows those that are later than the latest state.
+// Tells whether a plan answers a state of before the caller set its clock back, as simulators do at a new episode. Knows
+// of a stream, whose plans name their states by the stamp alone, those that are later than the latest state.
 bool sn_session_outlived(const SinewSession *session, const Sinew__V1__Plan *plan);
 
 // Takes over a reply: a usable plan becomes the one in force.

@@ -42,8 +42,8 @@ struct SnDevice {
   size_t shared;        // most shared memory of a block [bytes]
   size_t shared_total;  // shared memory of a multiprocessor [bytes]
   size_t memory;        // all memory of the device [bytes]
-  size_t thread_room;   // most that may be taken for threads with a world alone [bytes]: the host sets it
-  size_t thread_taken;  // what was taken for them [bytes]
+  size_t thread_room;   // limits what is taken for threads with a world alone [bytes]: the host sets it
+  size_t thread_taken;  // counts what was taken for them [bytes]
   bool lost;
   char reason[300];
 
