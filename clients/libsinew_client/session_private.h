@@ -38,12 +38,12 @@ struct SinewSession {
 SinewStatus sn_session_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s,
                              SinewError *err);
 
-// Notes that a state of that time stamp [s] is sent, with its buffers, which are forgotten. Where the clock was set back,
-// answers to states that were sent before, without waiting, are of no use any more.
+// Notes that a state of that time stamp [s] is sent, with its buffers, which are forgotten. A clock that was set back
+// makes answers to states that were sent before, without waiting, useless.
 void sn_session_stamp(SinewSession *session, double time);
 
-// Tells whether a plan answers a state of before the caller set its clock back, as simulators do at a new episode. Knows
-// of a stream, whose plans name their states by the stamp alone, those that are later than the latest state.
+// Tells whether a plan answers a state of before the caller set its clock back, as simulators do at a new episode.
+// Plans of a stream name their states by the stamp alone: of these it knows those that are later than the latest state.
 bool sn_session_outlived(const SinewSession *session, const Sinew__V1__Plan *plan);
 
 // Takes over a reply: a usable plan becomes the one in force.
