@@ -26,10 +26,11 @@ Model own_model(SinewModel *handle, const SinewError &err) {
   return Model{std::shared_ptr<const SinewModel>(handle, [](SinewModel *x) { sinew_model_free(x); })};
 }
 
-Backend::Backend(const std::string &name, int threads) {
+Backend::Backend(const std::string &name, int threads, int block_threads) {
   SinewError err;
   SinewBackendOptions options = sinew_default_backend();
   options.threads = threads;
+  options.block_threads = block_threads;
   SinewBackend *opened = sinew_backend_open(name.c_str(), &options, &err);
   if (!opened) raise(err.status, err.text);
   handle = std::shared_ptr<SinewBackend>(opened, sinew_backend_close);
@@ -67,7 +68,7 @@ NB_MODULE(_core, m) {
       "status_name", [](int status) { return sinew_status_name(static_cast<SinewStatus>(status)); }, nb::arg("status"),
       "Return the name of a status.");
   nb::class_<Backend>(m, "Backend", "Threads of the CPU, or a device.")
-      .def(nb::init<const std::string &, int>(), nb::arg("name"), nb::arg("threads"))
+      .def(nb::init<const std::string &, int, int>(), nb::arg("name"), nb::arg("threads"), nb::arg("block_threads") = 0)
       .def_prop_ro("description", [](const Backend &x) { return sinew_backend_description(x.handle.get()); });
   m.def(
       "backend_names",

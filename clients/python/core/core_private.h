@@ -82,7 +82,7 @@ struct ModelTangents {
 
 // Threads of the CPU, or a device.
 struct Backend {
-  Backend(const std::string &name, int threads);
+  Backend(const std::string &name, int threads, int block_threads);
   std::shared_ptr<SinewBackend> handle;
   std::shared_ptr<std::atomic_flag> busy = std::make_shared<std::atomic_flag>();  // one call at a time
 };

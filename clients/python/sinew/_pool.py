@@ -64,6 +64,7 @@ class Key(NamedTuple):
     model: _core.Model
     device: str
     threads: int
+    block_threads: int
     task: _core.Task | None
     cfd: tuple[Any, ...] | None
     gradients: bool
@@ -82,7 +83,7 @@ class _Held:
 
 class _Cache:
     def __init__(self) -> None:
-        self.backends: dict[tuple[str, int], list[_Backend]] = {}
+        self.backends: dict[tuple[str, int, int], list[_Backend]] = {}
         self.idle: list[_Held] = []
 
     def take(self, key: Key, count: int, steps: int) -> _Held | None:
@@ -104,13 +105,13 @@ class _Cache:
             return held
         return None
 
-    def backend(self, device: str, threads: int) -> _Backend:
+    def backend(self, device: str, threads: int, block_threads: int) -> _Backend:
         """Return a backend that is entered."""
-        found = self.backends.setdefault((device, threads), [])
+        found = self.backends.setdefault((device, threads, block_threads), [])
         for backend in list(found):
             if backend.enter(wait=False):
                 return backend
-        backend = _Backend(_core.Backend(device, threads))
+        backend = _Backend(_core.Backend(device, threads, block_threads))
         backend.enter(wait=True)
         found.append(backend)
         return backend
@@ -187,7 +188,7 @@ class Lease:
 
 
 def _make(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> _Held:
-    backend = _cache.backend(key.device, key.threads)
+    backend = _cache.backend(key.device, key.threads, key.block_threads)
     try:
         native = None if cfd is None else cfd._native()
         batch = _core.Batch(key.model, backend.native, key.task, count, steps, key.gradients, key.max_velocity, native)
@@ -206,7 +207,7 @@ def lease(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> Le
 @contextmanager
 def threads_of_cpu(threads: int) -> Iterator[_core.Backend]:
     """Enter an idle backend with so many threads of the CPU; 0: as many as this process may use."""
-    backend = _cache.backend("cpu", threads)
+    backend = _cache.backend("cpu", threads, 0)
     try:
         yield backend.native
     finally:

@@ -72,6 +72,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         Threads of the CPU; 0: as many as this process may use.
     device : str
         "cpu" or "cuda".
+    block_threads : int
+        Threads of a world on a device, as `sinew.rollout` takes them: 1 is for ten thousand bodies and more.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         threads: int = 0,
         device: str = "cpu",
+        block_threads: int = 0,
     ) -> None:
         for name, value in (
             ("num_envs", num_envs),
@@ -105,6 +108,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
         self.frame_skip, self.max_episode_steps, self.reset_noise = frame_skip, max_episode_steps, reset_noise
         self._observation, self._reward, self._observe_time = observation, reward, observe_time
         self._options: dict[str, Any] = {"task": self.task, "threads": threads, "device": device, "gradients": False}
+        self._options["block_threads"] = block_threads
         self.metadata = {"autoreset_mode": autoreset_mode, "render_modes": []}
         self._mode = autoreset_mode
         self._scale = scale_actions

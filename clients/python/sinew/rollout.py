@@ -189,13 +189,24 @@ def cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
 
 
 def batch_key(
-    model: Model, device: str, threads: int, task: Any, cfd: CFD | None, gradients: bool, max_velocity: float
+    model: Model,
+    device: str,
+    threads: int,
+    block_threads: int,
+    task: Any,
+    cfd: CFD | None,
+    gradients: bool,
+    max_velocity: float,
 ) -> Key:
     """Return what a batch of these is kept under."""
     native = None if task is None else task if isinstance(task, _core.Task) else getattr(task, "_native", None)
     if task is not None and not isinstance(native, _core.Task):
         raise ArgumentError(f"task: {type(task).__name__}, expected a sinew.Task")
-    return Key(model._native, device, whole("threads", threads), native, cfd_key(cfd), bool(gradients), max_velocity)
+    threads, block_threads = whole("threads", threads), whole("block_threads", block_threads)
+    if device == "cpu" and block_threads != 0:
+        raise ArgumentError(f"block_threads: {block_threads}, with device 'cpu' allowed is 0: it is for devices")
+    settings = (native, cfd_key(cfd), bool(gradients), max_velocity)
+    return Key(model._native, device, threads, block_threads, *settings)
 
 
 # ---- results ----
@@ -261,6 +272,7 @@ def rollout(
     outputs: Sequence[str] | None = None,
     out: Mapping[str, Any] | Rollout | None = None,
     models: Sequence[Model] | None = None,
+    block_threads: int = 0,
 ) -> Rollout:
     """Roll out a model from N initial states under N sequences of T controls.
 
@@ -295,6 +307,10 @@ def rollout(
     models : sequence of Model, optional
         A model for each rollout, on the CPU alone: copies of `model` with other numbers (`Model.replace`) or options.
         Derivatives are those of its own model. Where state and controls have one row, there are as many rollouts.
+    block_threads : int
+        Threads of a world on a device: 32, 64, ..., 256; 0: as the library thinks. With 1 a thread has a world alone:
+        faster from some ten thousand rollouts on, slower for few. The device then keeps room for all threads that it
+        could run at once, tens of GB for a hand. Last digits differ from those of 32 threads, which `rollout_vjp` has.
 
     Returns
     -------
@@ -304,15 +320,18 @@ def rollout(
     Raises
     ------
     ArgumentError
-        A shape, a type, a number that is NaN or beyond 1e10, or models of another number or structure.
+        A shape, a type, a number that is NaN or beyond 1e10, models of another number or structure, or a
+        `block_threads` that is not allowed.
     UnsupportedError
         `models` on a device.
+    LimitError
+        With `block_threads` 1 a world is too large for a thread, or the device has no room for so many.
     """
     model = derived_model(model, integrator)
     given = inputs(model, state, ctrl, nstep)
     each = [] if models is None else _own_models(models, integrator, given)
     names, arrays = _wanted(outputs, out)
-    key = batch_key(model, device, threads, task, cfd, gradients, max_velocity)
+    key = batch_key(model, device, threads, block_threads, task, cfd, gradients, max_velocity)
     leased = lease(key, model, cfd, given.count, given.steps)
     try:
         result = _computed(model, given, leased, _results(model, given, names, arrays), each)

@@ -134,6 +134,7 @@ def rollout(
     cfd: CFD | None = None,
     integrator: str | int | None = None,
     models: Sequence[Model] | None = None,
+    block_threads: int = 0,
 ) -> Trajectory[torch.Tensor]:
     """Roll out a model from N initial states under N sequences of T controls.
 
@@ -159,6 +160,8 @@ def rollout(
         Another integrator than the model's, as in `Model.with_options`.
     models : sequence of Model, optional
         A model for each rollout, as `sinew.rollout` takes them.
+    block_threads : int
+        Threads of a world on a device, as `sinew.rollout` takes them.
 
     Returns
     -------
@@ -174,7 +177,7 @@ def rollout(
         In `backward`: a derivative of the derivative, or by a sensor that has none. `models` on a device.
     """
     options: dict[str, Any] = {"nstep": nstep, "threads": threads, "device": device, "cfd": cfd}
-    options |= {"integrator": integrator, "models": models}
+    options |= {"integrator": integrator, "models": models, "block_threads": block_threads}
     return _rolled_out(model, state, ctrl, options)[0]
 
 

@@ -114,6 +114,13 @@ def test_bad_options_are_refused(options: dict[str, object], text: str) -> None:
         environment(**options)
 
 
+def test_the_cpu_has_no_threads_of_a_world() -> None:
+    env = environment(block_threads=1)
+    env.reset(seed=1)
+    with pytest.raises(ArgumentError, match="block_threads: 1, with device 'cpu'"):
+        env.step(np.zeros((N, env.model.nu)))
+
+
 def test_bad_calls_are_refused() -> None:
     env = environment()
     env.reset(seed=1)

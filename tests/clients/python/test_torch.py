@@ -200,6 +200,11 @@ def test_wrong_tensors_are_refused_in_words(ctrl: object, text: str) -> None:
         rollout(case("cube").model, None, ctrl)
 
 
+def test_the_cpu_has_no_threads_of_a_world() -> None:
+    with pytest.raises(ArgumentError, match="block_threads: 1, with device 'cpu'"):
+        rollout(case("cube").model, None, torch.zeros(5, 2), block_threads=1)
+
+
 def test_a_second_derivative_is_refused_in_words() -> None:
     of = case("reach")
     state, ctrl = tensors(of)
