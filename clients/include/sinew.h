@@ -750,9 +750,9 @@ SINEW_API const SinewTaskPlant *sinew_task_plant(const SinewTask *task);
 
 // ---- backends ----
 
-// Says how to open a backend. With block_threads 1 a thread of a device has a world of a rollout alone, faster from
-// some ten thousand worlds on, and slower for few. The device then keeps room for all threads that it could run at
-// once, tens of GB for a hand, until the process ends. A model whose world is too large for a thread is refused.
+// Says how to open a backend. With block_threads 1 a thread of a device has a world of a rollout alone. It makes some
+// ten thousand worlds faster, and few slower. The device then keeps room for all threads that it could run at once,
+// tens of GB for a hand, until the process ends. A model whose world is too large for a thread is refused.
 typedef struct SinewBackendOptions {
   size_t size;
   int threads;         // threads of the CPU; 0: as many as this process may use
