@@ -30,6 +30,7 @@ import traceback
 import typing
 
 SECONDS = 8.0  # that a body moves
+LONGEST = 2000.0  # without a new plan, on a device that is lost [ms]
 QUIET = 0.7  # without a plan that long, nothing goes on [s]
 MANY = 4096  # candidates, more than a device needs to win
 
@@ -70,7 +71,8 @@ class Daemon:
         ]  # fmt: skip
         environment = dict(os.environ)
         if places.lose is not None:
-            environment |= {"LD_PRELOAD": places.lose, "SINEW_LOSE_DEVICE": str(self.file)}
+            preload = ":".join(x for x in (os.environ.get("LD_PRELOAD"), places.lose) if x)
+            environment |= {"LD_PRELOAD": preload, "SINEW_LOSE_DEVICE": str(self.file)}
         elif launches:
             words.append(f"--backend-fault=launch:{launches}")
         began = time.monotonic()
@@ -233,6 +235,16 @@ def wait_sessions(d: Daemon, count: int) -> list[dict[str, typing.Any]]:
         time.sleep(0.02)
 
 
+def check_loss(intervals: dict[str, dict[str, float | None]], reports: dict[str, dict[str, typing.Any]]) -> None:
+    """Loops on a device have not suffered from its loss: all are solved, no step or long time was without a plan."""
+    for name, report in reports.items():
+        assert report["success"], f"{name} is not solved"
+        assert report["steps_without_plan"] == 0, f"{name}: {report['steps_without_plan']} steps without a plan"
+    for name, found in intervals.items():
+        gap = found["gap"]
+        assert gap is not None and gap < LONGEST, f"{name}: {gap} ms without a new plan"
+
+
 def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     """Closed loops by Adam and by sampling at once, on the device, then without it."""
     flights = folder / "flights"
@@ -275,6 +287,8 @@ def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     intervals = {names[i]: gaps(t, lost, seen) for i, t in sent_times(d, flights).items() if i in names}
     assert places.lose is None or all(None not in x.values() for x in intervals.values()), intervals
     print(f"lost: {said}; the log says so after {1e3 * (seen - lost):.1f} ms; {json.dumps(intervals)}")
+    if places.real:
+        check_loss(intervals, reports)
     total = check_counters(metrics(d), 1)
     view = d.ask("stats")
     assert view["device"]["lost"] and view["sessions_on_cpu"] == 2, view

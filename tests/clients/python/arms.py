@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import sinew
-from sinew.client import Session
+from sinew.client import AsyncSession, Session
 
 SETTINGS = {"adam_iterations": 3, "iterations": 3}
 
@@ -19,5 +19,5 @@ def qpos(state: sinew.State) -> Any:
     return np.asarray(state.qpos)
 
 
-def state_at(session: Session, time: float) -> dict[str, Any]:
+def state_at(session: AsyncSession | Session, time: float) -> dict[str, Any]:
     return {"time": time, "qpos": session.initial.qpos, "qvel": session.initial.qvel}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
 import signal
@@ -21,7 +22,7 @@ from sinew.client import Daemon
 from sinew.client.wire import default_endpoint
 from sinew.files import program
 
-from arms import arm, state_at
+from arms import SETTINGS, arm, state_at
 from daemons import Liar, plain_messages
 from processes import resident
 
@@ -146,7 +147,7 @@ LIES: dict[str, tuple[Any, str]] = {
     "start_late": (lambda p: setattr(p, "start", 1e308), "from 1e\\+308 s on"),
     "step_zero": (lambda p: setattr(p, "step", 0), "time step is 0 s"),
     "step_nan": (lambda p: setattr(p, "step", math.nan), "time step is nan s"),
-    "stamp_future": (lambda p: setattr(p, "state_time", p.state_time + 1e-3), "latest one sent is of 1 s"),
+    "stamp_future": (lambda p: setattr(p, "state_time", p.state_time + 1e-3), "latest that it may answer is of 1 s"),
     "live_inf": (lambda p: setattr(p, "time_to_live", math.inf), "time to live is inf s"),
     "live_zero": (lambda p: setattr(p, "time_to_live", 0), "time to live is 0 s"),
     "other_session": (lambda p: setattr(p, "session", 41), "it is of session 41"),
@@ -244,7 +245,7 @@ def test_clock_is_set_back(daemon: Daemon) -> None:
             assert session.receive(0.5) is None
             assert session.current_plan is first
             stamp[0] = 3.001
-            with pytest.raises(errors.BadPlanError, match="a state of 3\\.001 s, the latest one sent is of 1\\.5 s"):
+            with pytest.raises(errors.BadPlanError, match="of 3\\.001 s, the latest that it may answer is of 1\\.5 s"):
                 session.plan(state_at(session, 1.5), iterations=1)
             stamp.clear()
             for k in range(100):  # until one of the stream's plans is better than the latest
@@ -253,6 +254,60 @@ def test_clock_is_set_back(daemon: Daemon) -> None:
                     break
             assert plan is not None
             assert session.current_plan is plan
+
+
+def test_clock_is_set_back_while_a_task_waits(daemon: Daemon) -> None:
+    """A plan that a task waits for is held against its own state, whatever other tasks send meanwhile."""
+    with Liar(daemon.endpoint) as liar:
+        held, go_on = threading.Event(), threading.Event()
+        later = 0.0  # that the plan that is held is said to be of a later state [s]
+
+        def lie(reply: Any) -> Any:
+            if reply.WhichOneof("body") == "plan" and not held.is_set():
+                reply.plan.state_time += later
+                held.set()
+                go_on.wait(20)
+            return reply
+
+        async def meanwhile(session: sinew.AsyncSession, first: float, *others: float) -> list[Any]:
+            """Plan from a time, and from others before the first reply is there; returns plans or errors."""
+            held.clear()
+            go_on.clear()
+            tasks = [asyncio.create_task(session.plan(state_at(session, first), iterations=1))]
+            try:
+                assert await asyncio.to_thread(held.wait, 20)
+                for time in others:
+                    tasks.append(asyncio.create_task(session.plan(state_at(session, time), iterations=1)))
+                    await asyncio.sleep(0)
+            finally:
+                go_on.set()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+        async def steps() -> None:
+            nonlocal later
+            async with (
+                sinew.AsyncClient(liar.endpoint, timeout=20) as client,
+                await client.open("arm_reach", 3, SETTINGS) as session,
+            ):
+                liar.lie = lie
+                early, plan = await meanwhile(session, 3, 0)
+                assert isinstance(early, errors.NoPlanError), early
+                assert "state at 3 s: the clock was set back" in str(early)
+                assert plan.state_time == 0
+                assert session.current_plan is plan
+                early = (await meanwhile(session, 3, 0, 4))[0]  # it goes by the clock's being set back, not by stamps
+                assert isinstance(early, errors.NoPlanError), early
+                early, plan = await meanwhile(session, 5, 6)
+                assert (early.state_time, plan.state_time) == (5, 6)
+                assert session.current_plan is plan
+                later = 0.5
+                for other in (8, 0):  # a lie, even where a later state was sent, or the clock was set back
+                    early, plan = await meanwhile(session, 7, other)
+                    assert isinstance(early, errors.BadPlanError), early
+                    assert "of 7.5 s, the latest that it may answer is of 7 s" in str(early)
+                    assert session.current_plan is plan
+
+        asyncio.run(asyncio.wait_for(steps(), 120))
 
 
 def test_lies_about_sessions(daemon: Daemon) -> None:

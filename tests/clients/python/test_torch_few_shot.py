@@ -69,7 +69,8 @@ def test_a_folder_with_networks_of_other_options_is_refused(folder: Path) -> Non
     assert "augmented.pt: options is" in other.stderr
 
 
-def test_pushed_cubes_stand_apart_and_are_struck(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_centres_of_pushed_cubes_are_apart_and_they_are_struck(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Centres are at least 0.9 sides apart; that cubes are not inside each other is not held: some of the data are."""
     monkeypatch.syspath_prepend(SCRIPT.parent)
     scenes = importlib.import_module("few_shot_scenes")
     contact = json.loads((folder / "contact.json").read_text())["CMA-ES"]["values"]

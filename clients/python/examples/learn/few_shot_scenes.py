@@ -93,7 +93,11 @@ def pushed(count: int, sides: Sequence[float], rng: np.random.Generator) -> tupl
 
 
 def struck(count: int, rng: np.random.Generator) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return states in which the first cube slides towards the tip of a triangle of three, any way about."""
+    """Return states in which the first cube slides towards the tip of a triangle of three, any way about.
+
+    Where cubes of the triangle are near and turned, some begin inside each other, by up to 15 mm of their 100. The
+    network that the README reports on has learned from these, so they are kept.
+    """
     pitch = SIDE * rng.uniform(1.05, 1.5, (count, 1, 1))
     local = np.zeros((count, 4, 2))
     local[:, 1:] = pitch * np.array([(0, 0), (1, -0.5), (1, 0.5)])
@@ -116,7 +120,8 @@ def scaled_tosses(contact: dict[str, float], count: int, seed: int = 1) -> list[
 def scaled_pushes(contact: dict[str, float], count: int, seed: int = 5) -> list[Motions]:
     """Return motions of two, three and four cubes of which one is pushed, made by the engine.
 
-    They end soon after the strike: most of a longer motion would be cubes at rest.
+    They end soon after the strike: most of a longer motion would be cubes at rest. Of 500 motions of four cubes that
+    the seed 5 makes, 29 begin with cubes inside each other, by up to 10 mm: `struck`.
     """
     rng, found = np.random.default_rng(seed), []
     for bodies, share in PUSHED.items():

@@ -101,8 +101,8 @@ def main() -> None:
     )
     parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
     arguments = parser.parse_args()
-    if not arguments.deviation > 0:
-        parser.error(f"--deviation: {arguments.deviation}, allowed is more than 0")
+    if not 0 < arguments.deviation < math.inf:
+        parser.error(f"--deviation: {arguments.deviation}, allowed is a finite number above 0")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
     task = make_task(arguments.task)

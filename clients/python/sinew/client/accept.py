@@ -71,7 +71,7 @@ def accept_plan(plan: dict[str, Any], session: int, nu: int, latest: float) -> N
     session, nu : int
         Number and controls of the session that it is for.
     latest : float
-        Stamp of the latest state that was sent [s].
+        Stamp of the latest state that it may answer [s].
 
     Raises
     ------
@@ -137,7 +137,7 @@ def _fault_of_controls(rows: Array) -> str | None:
 def _fault_of_times(plan: dict[str, Any], latest: float) -> str | None:
     state, live, step, start = (plan[name] for name in ("state_time", "time_to_live", "step", "start"))
     if not (math.isfinite(state) and state <= latest):
-        return f"it answers a state of {state:g} s, the latest one sent is of {latest:g} s"
+        return f"it answers a state of {state:g} s, the latest that it may answer is of {latest:g} s"
     if not 0 < live <= _TIME_TO_LIVE:
         return f"its time to live is {live:g} s; allowed is more than 0, at most {_TIME_TO_LIVE:g} s"
     if not _STEP <= step <= _TIME_TO_LIVE:

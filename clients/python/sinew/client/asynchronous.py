@@ -24,14 +24,7 @@ from sinew.client.messages import (
 )
 from sinew.client.plan import Plan
 from sinew.client.records import milliseconds, subscribed
-from sinew.client.session import (
-    Fallback,
-    Judge,
-    Mailbox,
-    newest,
-    session_settings,
-    task_of,
-)
+from sinew.client.session import Fallback, Judge, Mailbox, newest, session_settings, task_of
 from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError

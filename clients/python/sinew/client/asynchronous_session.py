@@ -86,7 +86,11 @@ class AsyncSession(SessionBase):
         gains: int = 0,
         applied: Applied | None = None,
     ) -> Plan:
-        """Send a state and wait for its plan, as `sinew.Session.plan`."""
+        """Send a state and wait for its plan, as `sinew.Session.plan`.
+
+        A task may wait for a plan while another one sends a state. Where that one is earlier the clock was set back,
+        and the plan that was waited for ends in `NoPlanError`.
+        """
         call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._taken = self._sent
         return await self._client._request(call)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -124,6 +125,7 @@ class SessionBase:
         self._plan: Plan | None = None
         self._latest = -math.inf  # stamp of the latest state sent
         self._furthest = -math.inf  # largest stamp sent so far, resets or not
+        self._set_back = 0  # times that the caller has set its clock back, by resets or by a stamp
         self._sent = self._taken = 0  # ids: of the latest state sent on, and up to which answers are of no use
 
     def __repr__(self) -> str:
@@ -251,9 +253,10 @@ class SessionBase:
             "candidates": candidates or None,
             "gain_rows": gains or None,
         }
-        call = Call("plan", request("plan", fields), self._take_plan, deadline if deadline > 0 else 0.0)
-        self._stamp(measured["time"])
-        return call
+        message, time = request("plan", fields), measured["time"]
+        self._stamp(time)
+        take = partial(self._take_awaited, stamp=time, set_back=self._set_back)
+        return Call("plan", message, take, deadline if deadline > 0 else 0.0)
 
     def _applied(self, applied: Applied | None) -> dict[str, Array | None] | None:
         if applied is None:
@@ -299,6 +302,7 @@ class SessionBase:
         """Note that a state of that time [s] is sent; when the clock was set back, what is on its way is of no use."""
         if time < self._latest:
             self._taken = self._sent
+            self._set_back += 1
         self._latest = time
         self._furthest = max(self._furthest, time)
 
@@ -308,17 +312,35 @@ class SessionBase:
         return message.session == self.id and self._latest < time <= self._furthest
 
     def _take_plan(self, message: Any) -> Plan:
-        """Put a plan in force, or raise why it must not be."""
+        """Put a plan of a state that was sent on in force, or raise why it must not be."""
+        return self._put_in_force(self._accepted(message, self._latest))
+
+    def _take_awaited(self, message: Any, stamp: float, set_back: int) -> Plan:
+        """Put the plan that a request waited for in force, or raise why it must not be.
+
+        Other tasks may have sent states meanwhile: it is held against the stamp [s] of its own request. Where the clock
+        has been set back since, `_set_back` is no longer what it was then, and the plan is of no use.
+        """
+        plan = self._accepted(message, stamp)
+        if set_back != self._set_back:
+            raise NoPlanError(f"no plan for the state at {stamp:g} s: the clock was set back meanwhile")
+        return self._put_in_force(plan)
+
+    def _accepted(self, message: Any, latest: float) -> Plan:
+        """Return the plan of a message, which answers a state of `latest` [s] or before, or raise what is wrong."""
         fields = schema.values(message)
         if fields["session"] == self.id and fields["status"] in ("REPLACED", "DIVERGED"):
             why = "a newer one replaced it" if fields["status"] == "REPLACED" else "every candidate diverged"
             raise NoPlanError(f"no plan for the state at {fields['state_time']:g} s: {why}")
-        accept_plan(fields, self.id, self.model.nu, self._latest)
+        accept_plan(fields, self.id, self.model.nu, latest)
         accept_gain(fields, self.model)
         fields["ctrl"] = fields["ctrl"].reshape(fields["steps"], self.model.nu)
-        self._plan = Plan(**fields, model=self.model)
-        self.gaps = max(self.gaps, self._plan.restarts - self._restarts)
-        return self._plan
+        return Plan(**fields, model=self.model)
+
+    def _put_in_force(self, plan: Plan) -> Plan:
+        self._plan = plan
+        self.gaps = max(self.gaps, plan.restarts - self._restarts)
+        return plan
 
     def _judge(self, reply: Any) -> Plan | None:
         """Return the plan of a reply to a state that was sent on; None when the reply is of no use any more."""
@@ -340,6 +362,7 @@ class SessionBase:
         self.initial = initial
         self._plan = None
         self._latest = -math.inf
+        self._set_back += 1
         self._taken = self._sent
         return initial
 
