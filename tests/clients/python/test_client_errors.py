@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import sinew
 from sinew import errors
-from sinew.client import Daemon
+from sinew.client import AsyncSession, Daemon
 from sinew.client.wire import default_endpoint
 from sinew.files import program
 
@@ -269,7 +269,7 @@ def test_clock_is_set_back_while_a_task_waits(daemon: Daemon) -> None:
                 go_on.wait(20)
             return reply
 
-        async def meanwhile(session: sinew.AsyncSession, first: float, *others: float) -> list[Any]:
+        async def meanwhile(session: AsyncSession, first: float, *others: float) -> list[Any]:
             """Plan from a time, and from others before the first reply is there; returns plans or errors."""
             held.clear()
             go_on.clear()
