@@ -12,8 +12,9 @@
 #     --build FOLDER   the build (build/fuzz), made where it is not there
 #
 # FOLDER/TARGET/inputs is the corpus, FOLDER/TARGET/found has inputs that crash, leak, or take longer than 100 ms of
-# processor time (slow-*): `build/fuzz/bin/fuzz_TARGET --only FILE` runs one. Exit status: 0, 1 when there is something in
-# `found`, 2 for wrong use.
+# processor time (slow-*): `build/fuzz/bin/fuzz_TARGET --only FILE` runs one. Inputs of `sequence` go on from each other: a
+# find is a folder with those that led to it (life-*, slow-*), and `--only` takes that; crash-* is the last of them alone.
+# Exit status: 0, 1 when there is something in `found`, 2 for wrong use.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,7 +29,7 @@ while [ $# -gt 0 ]; do
     --bare) bare=$2; shift 2 ;;
     --build) build=$2; shift 2 ;;
     --report) only_report=1; shift ;;
-    -*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
     *) break ;;
   esac
 done
@@ -50,6 +51,15 @@ options_of() {
 
 last_of() { sed -n "$1" "$2" | tail -1; }
 
+# keep_life HOME LOG: moves the inputs that led to the end of a run into HOME/found. A run that ends well leaves none.
+keep_life() {
+  local folder
+  folder=$(last_of 's/^fuzz: inputs in //p' "$2")
+  [ -d "$folder" ] || return 0
+  cp -r "$folder" "$1/found/life-$(date +%s)"
+  rm -r "$(dirname "$folder")"
+}
+
 # run_target NAME: one run of libFuzzer, after which a line of `runs.tsv` says: executions, seconds, edges, inputs. What is
 # slow is for engine.c to say: libFuzzer takes the time that others had the processor for that of the input.
 run_target() {
@@ -64,6 +74,7 @@ run_target() {
     -report_slow_units=1000000 \
     -artifact_prefix="$home/found/" "$home/inputs" "$home/seeds" >"$log" 2>&1 || status=$?
   [ "$status" = 0 ] || echo "campaign: $name ended with status $status: $log" >&2
+  keep_life "$home" "$log"
   printf '%s\t%s\t%s\n' "$(last_of 's/^stat::number_of_executed_units: *//p' "$log")" \
     "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" \
     "$(last_of 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log")" >>"$home/runs.tsv"
@@ -78,6 +89,7 @@ bare_target() {
   if [ "$status" != 0 ]; then
     echo "campaign: $1 without an engine ended with status $status: $home/bare.log" >&2
     cp "$home/bare.log" "$home/found/crash-bare-$(date +%s)"
+    keep_life "$home" "$home/bare.log"
   fi
   printf '%s\t%s\n' "$(last_of 's/ inputs$//p' "$home/bare.log")" \
     "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" >>"$home/bare.tsv"

@@ -1,4 +1,5 @@
-// A fuzz target under libFuzzer. Inputs that take longer than they may are kept in the folder that FUZZ_SLOW names.
+// A fuzz target under libFuzzer. Inputs that take longer than they may are kept in the folder that FUZZ_SLOW names,
+// each as a file, or as a folder with all inputs that led to it.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -22,6 +23,12 @@ static void keep(const uint8_t *data, size_t size, double seconds) {
   fprintf(stderr, "fuzz: slow input: %.3f s for %zu bytes\n", seconds, size);
   if (!folder || kept == 100) return;
   snprintf(path, sizeof path, "%s/slow-%d-%.0fms", folder, kept++, 1e3 * seconds);
+  if (fuzz_inputs) {
+    char copy[8192];
+    snprintf(copy, sizeof copy, "cp -rT '%s' '%s'", fuzz_inputs, path);
+    if (system(copy) != 0) fuzz_fail("%s cannot be written", path);
+    return;
+  }
   FILE *f = fopen(path, "wb");
   if (!f) return;
   fwrite(data, 1, size, f);

@@ -8,12 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+const char *fuzz_inputs;
+void (*fuzz_anew)(void);
+
 void fuzz_fail(const char *format, ...) {
   va_list args;
   va_start(args, format);
   fputs("fuzz: ", stderr);
   vfprintf(stderr, format, args);
   fputc('\n', stderr);
+  if (fuzz_inputs) fprintf(stderr, "fuzz: inputs in %s\n", fuzz_inputs);
   va_end(args);
   abort();
 }

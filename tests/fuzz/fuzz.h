@@ -19,7 +19,12 @@ size_t fuzz_seed(int i, uint8_t *bytes);
 // turned away at its door tests nothing behind it.
 const char *fuzz_missing(void);
 
-// Says on standard error what is wrong, and aborts.
+// A target whose inputs go on from each other sets both of these before its first input returns. Others leave them
+// NULL: an input alone decides what they do.
+extern const char *fuzz_inputs;  // folder of the inputs that led to the present state, in their order, this one last
+extern void (*fuzz_anew)(void);  // forgets all inputs: the next one is like the first of a process
+
+// Says on standard error what is wrong, and where the inputs are that led to it, and aborts.
 _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 // Makes a file of these bytes, mode 0600, in memory, and returns its path. The next call makes another one in its

@@ -4,7 +4,8 @@
 // number follow), every reply and record can be read, and once all sessions are closed none is left.
 //
 // Sessions go on for a life of some inputs, since to open one costs as much as a row of requests. What ends the process
-// leaves the life's inputs behind, as files of a folder: `--only FOLDER` runs them again.
+// leaves the life's inputs behind, as files of a folder that the first line of standard error names: `--only FOLDER`
+// runs them again.
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -20,8 +21,9 @@
 
 enum { REQUESTS = 32, MESSAGE_BYTES = 1 << 16, SESSIONS = 4, RESTORE = 255, SUBSCRIBE = 254, NOTHING = 0 };
 
-// Inputs of a life, and what is asked in one at most: each input ends streams, and to close sessions takes a few more.
-enum { LIFE = 16, ASKED = LIFE * (REQUESTS + SESSIONS + 1) + 64 };
+// Inputs of a life, how often an opening is tried, and what is asked in a life at most: each input ends streams, and to
+// close sessions takes a few more.
+enum { LIFE = 16, TRIES = 16, ASKED = LIFE * (REQUESTS + SESSIONS + TRIES) + 64 };
 
 #define PATIENCE 60.0  // [s] until a reply that has not come is taken for lost, on a machine that does other things too
 
@@ -36,34 +38,44 @@ static Asked asked[ASKED + 1];         // by id less base
 static unsigned latest, answered;      // how many this life has asked, and of how many from the first all are answered
 static uint64_t base;                  // id of the latest request of the lives before
 static int lived;                      // inputs of this life
-static int kept[LIFE];                 // their files
-static uint64_t opened[REQUESTS + 2];  // ids of sessions; the first is none's
+static char inputs[48];                // the folder of their files
+static uint64_t opened[REQUESTS + 2];  // ids of sessions
 static size_t nopened;
 static Sinew__V1__Snapshot *snapshot;  // the latest that came, or NULL
 static SnRoute route = {.size = 5};
 static bool reached[256];  // kinds of replies that came, by their number in the schema
 static bool recorded;      // a record came
 
-// Makes the files of a life's inputs, in a folder of their own.
-static void make_files(const char *folder) {
-  char path[80];
-  snprintf(path, sizeof path, "%s/inputs", folder);
-  bool ok = mkdir(path, 0700) == 0;
-  for (int i = 0; ok && i < LIFE; ++i) {
-    snprintf(path, sizeof path, "%s/inputs/%02d", folder, i);
-    kept[i] = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    ok = kept[i] >= 0;
+// Makes the folder of a life's inputs. Folders that nobody has touched for a day are of runs that have been killed.
+static void make_folder(char *folder) {
+  const char *clean = "find /dev/shm /tmp -maxdepth 1 -name 'fuzz-sequence.*' -mtime +0 -exec rm -rf {} + 2>/dev/null";
+  if (system(clean) == -1 || (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/fuzz-sequence.XXXXXX"))))
+    fuzz_fail("no folder");
+  snprintf(inputs, sizeof inputs, "%s/inputs", folder);
+  if (mkdir(inputs, 0700) != 0) fuzz_fail("%s cannot be made", inputs);
+  fuzz_inputs = inputs;
+  fprintf(stderr, "fuzz: inputs in %s\n", inputs);
+}
+
+// Writes the file of the present input of a life. Its first one takes the place of the life before.
+static void keep(const uint8_t *data, size_t size) {
+  char path[64];
+  for (int i = 0; lived == 0 && i < LIFE; ++i) {
+    snprintf(path, sizeof path, "%s/%02d", inputs, i);
+    if (unlink(path) != 0) break;
   }
-  if (!ok) fuzz_fail("%s cannot be made", path);
+  if (lived == 0) utimensat(AT_FDCWD, d->config.cache, NULL, 0);  // in use: make_folder of other runs looks at it
+  snprintf(path, sizeof path, "%s/%02d", inputs, lived);
+  const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0 || write(fd, data, size) != (ssize_t)size || close(fd) != 0) fuzz_fail("%s cannot be written", path);
 }
 
 static void start(void) {
   SnError err = {0};
   char folder[32] = "/dev/shm/fuzz-sequence.XXXXXX";  // in memory: settings are brought to the disk before an answer
   d = calloc(1, sizeof *d);
-  if (!d || (!mkdtemp(folder) && !mkdtemp(strcpy(folder, "/tmp/fuzz-sequence.XXXXXX"))))
-    fuzz_fail("no memory, or no folder");
-  make_files(folder);
+  if (!d) fuzz_fail("no memory");
+  make_folder(folder);
   asked[0].kind = SINEW__V1__REQUEST__BODY_STREAM;
   d->log.fd = -1;
   d->started = sn_clock_now();
@@ -100,7 +112,10 @@ static void take_reply(const SnReply *p) {
   Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
   if (!reply || reply->id != p->route.id || reply->id == 0 || reply->id > base + latest)
     fuzz_fail("a reply that is none");
-  Asked *a = &asked[reply->id > base ? reply->id - base : 0];  // of earlier lives only ends of streams may come
+  const bool ended = reply->id <= base;  // of earlier lives only ends of streams and refusals of states may come
+  if (ended && reply->body_case != SINEW__V1__REPLY__BODY_STREAM && reply->body_case != SINEW__V1__REPLY__BODY_ERROR)
+    fuzz_fail("a request of an earlier life has a reply of kind %u", (unsigned)reply->body_case);
+  Asked *a = &asked[ended ? 0 : reply->id - base];
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
   reached[reply->body_case] = true;
@@ -227,7 +242,8 @@ static void subscribe(FuzzBytes *input) {
   input->at += n < left ? n : left - 1;
 }
 
-// Ends a life: closes what is open, until nothing is, and forgets the inputs.
+// Ends a life: closes what is open, until nothing is. The files of its inputs stay until the next one begins, so that
+// those who find this too slow have them.
 static void end_life(void) {
   await_all();
   SnSession *session;
@@ -238,8 +254,6 @@ static void end_life(void) {
     send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
     await_all();
   }
-  for (int i = 0; i < lived; ++i)
-    if (ftruncate(kept[i], 0) != 0) fuzz_fail("a file cannot be emptied");
   if (snapshot) sinew__v1__snapshot__free_unpacked(snapshot, NULL);
   snapshot = NULL;
   base += latest;
@@ -249,6 +263,7 @@ static void end_life(void) {
 
 static void stop(void) {
   char clean[600];
+  if (!d) return;
   snprintf(clean, sizeof clean, "rm -rf %s", d->config.cache);
   end_life();
   sn_loader_stop(d);
@@ -263,24 +278,27 @@ static void stop(void) {
   sn_budget_free(&d->budget);
   sn_access_free(&d->access);
   free(d);
+  d = NULL;
+  base = 0;
   if (system(clean) != 0) abort();
 }
 
-// Begins a life, or goes on with it: there is a session, to which most of an input is sent.
+// Begins a life, or goes on with it: there is a session, to which most of an input is sent. An opening may be refused
+// for a while, since closed sessions keep their memory until the reaper has freed it: for a minute at most.
 static void live(const uint8_t *data, size_t size) {
-  if (lived == LIFE) end_life();
-  if (pwrite(kept[lived], data, size, 0) != (ssize_t)size) fuzz_fail("a file cannot be written");
+  keep(data, size);
   if (lived++ == 0) {
     sn_records_forget(&d->records);
     sn_records_subscribe(&d->records, "\1", 1);
   }
-  if (sn_sessions_count(&d->sessions) == 0) {
+  for (int i = 0; sn_sessions_count(&d->sessions) == 0; ++i) {
+    if (i == TRIES) fuzz_fail("a usual opening is refused");
+    if (i > 0) poll(NULL, 0, 1 << i);
     send(SINEW__V1__REQUEST__BODY_OPEN, &(FuzzBytes){NULL, NULL});
     await_all();
   }
   nopened = 0;
   for (SnSession *p; (p = sn_sessions_at(&d->sessions, (int)nopened));) opened[nopened++] = p->id;
-  if (nopened == 0) opened[nopened++] = 1;  // a number that no session has
 }
 
 // Ends the streams that an input leaves behind: they would take the processor for good.
@@ -302,15 +320,15 @@ static void end_streams(void) {
   await_all();
 }
 
-// Whether a kind of request reads a task or a model, or makes what plans for it, for a reply that is the same each
-// time. Of such an input has one of a kind, since it costs as much as several others.
+// Whether a kind of request reads a task or a model, or makes what plans for it. Of such an input has one of a kind,
+// whatever it names, since it costs as much as several others.
 static bool is_dear(unsigned kind) {
   return kind == SINEW__V1__REQUEST__BODY_LIST_MODELS || kind == SINEW__V1__REQUEST__BODY_LIST_TASKS ||
          kind == SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL || kind == SINEW__V1__REQUEST__BODY_DESCRIBE_TASK ||
          kind == SINEW__V1__REQUEST__BODY_LOAD_MODEL;
 }
 
-// The kind of the next request. Most of what follows the opening of a session is for one.
+// The kind of the next request, and whether its reply is awaited before the one after it is sent.
 static unsigned next_kind(FuzzBytes *input, bool *wait) {
   const ProtobufCMessageDescriptor *r = &sinew__v1__request__descriptor;
   const unsigned c = fuzz_byte(input), kinds = r->n_fields - 1;
@@ -322,7 +340,8 @@ void fuzz_one(const uint8_t *data, size_t size) {
   FuzzBytes input = {data, data + size};
   if (!d) {
     start();
-    atexit(stop);
+    if (!fuzz_anew) atexit(stop);
+    fuzz_anew = stop;
   }
   bool dear[256] = {false};  // kinds of this input
   route.peer = &d->access.local;
@@ -343,6 +362,7 @@ void fuzz_one(const uint8_t *data, size_t size) {
     if (wait || kind == SINEW__V1__REQUEST__BODY_OPEN) await(latest);
   }
   end_streams();
+  if (lived == LIFE) end_life();
 }
 
 const char *fuzz_missing(void) {
@@ -361,8 +381,8 @@ size_t fuzz_seed(int i, uint8_t *bytes) {
   const int kinds = (int)sinew__v1__request__descriptor.n_fields - 1;
   if (i >= 2 * kinds + CHANCE) return 0;
   memset(bytes, 0, LENGTH);
-  if (i < 2 * kinds) {  // the rest of each message is usual
-    for (int k = 3; k < LENGTH; k += 13) bytes[k] = (uint8_t)(i + (k % 26 ? kinds : 0));
+  if (i < 2 * kinds) {  // one kind, whose replies are awaited; the rest of each message is usual
+    for (int k = 3; k < LENGTH; k += 13) bytes[k] = (uint8_t)(i + kinds);
     return i < kinds ? 40 : LENGTH;
   }
   if (i == 2 * kinds) {

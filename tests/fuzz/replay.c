@@ -94,13 +94,14 @@ static int write_seeds(const char *folder) {
   return i;
 }
 
-// Runs a file, or those of a folder by their names: inputs of a row go on where the one before them ended. Returns the
-// number of inputs run.
+// Runs a file, or those of a folder by their names. A folder begins anew; each of its files goes on where the one
+// before it ended. Returns the number of inputs run.
 static int replay(const char *path) {
   struct dirent **entry;
   const int entries = scandir(path, &entry, NULL, alphasort);
   if (entries >= 0) {
     int n = 0;
+    if (fuzz_anew) fuzz_anew();
     for (int i = 0; i < entries; ++i) {
       char child[4096];
       snprintf(child, sizeof child, "%s/%s", path, entry[i]->d_name);
