@@ -45,6 +45,7 @@ static Sinew__V1__Snapshot *snapshot;  // the latest that came, or NULL
 static SnRoute route = {.size = 5};
 static bool reached[256];  // kinds of replies that came, by their number in the schema
 static bool recorded;      // a record came
+static char refusal[256];  // text of the latest error
 
 // Makes the folder of a life's inputs. Folders that nobody has touched for a day are of runs that have been killed.
 static void make_folder(char *folder) {
@@ -119,6 +120,7 @@ static void take_reply(const SnReply *p) {
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
   reached[reply->body_case] = true;
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) snprintf(refusal, sizeof refusal, "%s", reply->error->text);
   if (reply->body_case == SINEW__V1__REPLY__BODY_OPEN && nopened < REQUESTS + 2)
     opened[nopened++] = reply->open->session;
   if (reply->body_case == SINEW__V1__REPLY__BODY_SNAPSHOT) {
@@ -284,7 +286,7 @@ static void stop(void) {
 }
 
 // Begins a life, or goes on with it: there is a session, to which most of an input is sent. An opening may be refused
-// for a while, since closed sessions keep their memory until the reaper has freed it: for a minute at most.
+// for a while, since what belongs to closed sessions is freed later: it is tried for a minute.
 static void live(const uint8_t *data, size_t size) {
   keep(data, size);
   if (lived++ == 0) {
@@ -292,7 +294,7 @@ static void live(const uint8_t *data, size_t size) {
     sn_records_subscribe(&d->records, "\1", 1);
   }
   for (int i = 0; sn_sessions_count(&d->sessions) == 0; ++i) {
-    if (i == TRIES) fuzz_fail("a usual opening is refused");
+    if (i == TRIES) fuzz_fail("a usual opening is refused: %s", refusal);
     if (i > 0) poll(NULL, 0, 1 << i);
     send(SINEW__V1__REQUEST__BODY_OPEN, &(FuzzBytes){NULL, NULL});
     await_all();
