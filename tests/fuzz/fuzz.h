@@ -19,7 +19,7 @@ size_t fuzz_seed(int i, uint8_t *bytes);
 // turned away at its door tests nothing behind it.
 const char *fuzz_missing(void);
 
-// A target whose inputs go on from each other sets both of these before its first input returns. Others leave them
+// Holds what a target sets before its first input returns, if its inputs go on from each other. Others leave both
 // NULL: an input alone decides what they do.
 extern const char *fuzz_inputs;  // folder of the inputs that led to the present state, in their order, this one last
 extern void (*fuzz_anew)(void);  // forgets all inputs: the next one is like the first of a process
