@@ -31,7 +31,7 @@ part_tidy() {
 }
 
 part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam and of floats on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
-part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|planner/test_tasks$|test_agree_emulator$|test_device_(sh|pack)$"; }
+part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|planner/test_tasks$|test_agree_emulator(_thread)?$|test_device_(sh|pack)$"; }
 
 part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (a world's lanes: part lanes)"
 part_tsan() {
