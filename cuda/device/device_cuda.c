@@ -142,27 +142,29 @@ static void launch_threads(SnCuda *c, SnDeviceStream *s, const SnLaunchShape *sh
   void *arguments[] = {work};
   int threads = SN_WARP;
   while (threads < SN_THREAD_BLOCK && shape->blocks > threads * c->device.multiprocessors) threads *= 2;
-  work->blocks = shape->blocks;
   CUDA(c, cudaLaunchKernel(sn_thread_kernel_function(sn_thread_kernel(shape->shared)),
                            (dim3){(unsigned)((shape->blocks + threads - 1) / threads), 1, 1},
                            (dim3){(unsigned)threads, 1, 1}, arguments, 0, s->stream));
 }
 
-static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
-  SnCuda *c = alive(d);
-  if (!c) return;
-  const int worlds = worlds_together(d, shape);
-  SnWork copy = *work;
-  void *arguments[] = {&copy};
-  if (shape->threads == 1) {
-    launch_threads(c, s, shape, &copy);
-    return;
-  }
-  copy.blocks = shape->blocks;
-  copy.block_bytes = shape->shared;
+static void launch_blocks(SnCuda *c, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, SnWork *work) {
+  const int worlds = worlds_together(&c->device, shape);
+  void *arguments[] = {work};
   CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
                            (dim3){(unsigned)shape->threads, (unsigned)worlds, 1}, arguments,
                            shape->shared * (size_t)worlds, s->stream));
+}
+
+static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
+  SnCuda *c = alive(d);
+  if (!c) return;
+  SnWork copy = *work;
+  copy.blocks = shape->blocks;
+  copy.block_bytes = shape->shared;
+  if (shape->threads == 1)
+    launch_threads(c, s, shape, &copy);
+  else
+    launch_blocks(c, s, kernel, shape, &copy);
 }
 
 static void multiply(SnDevice *d, SnDeviceStream *s, const SnProducts *p) {

@@ -89,31 +89,27 @@ static inline void scene_close(Scene *x) {
   sn_oracle_free(&x->o);
 }
 
-// Returns the backend of a library that lies beside the test. Fails the test when it cannot.
-static inline SnBackend *open_library(const char *name, double memory, const char *fault) {
+// Returns the backend of a library that lies beside the test, with these options but their folder. Fails the test when
+// it cannot.
+static inline SnBackend *open_with(const char *name, SnBackendOptions options) {
   SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
   options.folder = SN_TEST_LIBRARIES;
-  options.memory = memory;
-  options.fault = fault;
+#if defined(SN_TEST_FAKE_CUDA)
+  if (strcmp(name, "cuda") == 0) options.folder = SN_TEST_FAKE_CUDA;
+#endif
   SnBackend *b = sn_backend_open(name, NULL, &options, &err);
   if (!b) fail_msg("%s", err.text);
   return b;
 }
 
+// Returns such a backend with a budget of memory [bytes] (0: what there is).
+static inline SnBackend *open_library(const char *name, double memory, const char *fault) {
+  return open_with(name, (SnBackendOptions){.memory = memory, .fault = fault});
+}
+
 // Returns such a backend with so many threads a world (0: as the library thinks).
 static inline SnBackend *open_threads(const char *name, int threads, const char *fault) {
-  SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
-  options.folder = SN_TEST_LIBRARIES;
-#if defined(SN_TEST_FAKE_CUDA)
-  if (strcmp(name, "cuda") == 0) options.folder = SN_TEST_FAKE_CUDA;
-#endif
-  options.block_threads = threads;
-  options.fault = fault;
-  SnBackend *b = sn_backend_open(name, NULL, &options, &err);
-  if (!b) fail_msg("%s", err.text);
-  return b;
+  return open_with(name, (SnBackendOptions){.block_threads = threads, .fault = fault});
 }
 
 // Holds a batch of rollouts from a scene's initial state, with everything it needs.

@@ -4,30 +4,36 @@
 
 enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 256 at once, by warps 128
 
-// At once and in slices of time, of one library as of the other's warps.
-static void compare(const char *task, bool noisy, const char *warp, const char *thread) {
-  Scene x;
-  assert_true(scene_open(&x, task));
+// The same at once and in slices of time, by threads of one library as by warps of the other. Ends the scene. Returns
+// in how many slices it was; nothing was full.
+static int compare(Scene *x, int nstep, int count, bool noisy, const char *warp, const char *thread, double slice) {
   SnBackend *warps = open_threads(warp, 0, ""), *threads = open_threads(thread, 1, "");
-  Rollouts want = rollouts_make(&x, STEPS, COUNT), r = rollouts_make(&x, STEPS, COUNT);
+  Rollouts want = rollouts_make(x, nstep, count), r = rollouts_make(x, nstep, count);
   if (noisy) rollouts_noisy(&want);
   if (noisy) rollouts_noisy(&r);
-  rollouts_run(&x, warps, &want);
-  rollouts_run(&x, threads, &r);
+  rollouts_run(x, warps, &want);
+  rollouts_run(x, threads, &r);
   rollouts_equal(&want, &r);
-  SnBackendModel *d = scene_load(threads, &x, STEPS);
-  CountingClock count = {0};
+  for (int i = 0; i < count; ++i) assert_true(want.batch.warn[i] == 0 && r.batch.warn[i] == 0);
+  SnBackendModel *d = scene_load(threads, x, nstep);
+  CountingClock clock = {0};
   int calls = 1;
   rollouts_clear(&r);
-  while (!rollouts_until(threads, d, &r, &count, 5)) ++calls;
-  assert_true(calls > 2);
+  while (!rollouts_until(threads, d, &r, &clock, slice)) ++calls;
   rollouts_equal(&want, &r);
   sn_backend_unload(threads, d);
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(warps);
   sn_backend_free(threads);
-  scene_close(&x);
+  scene_close(x);
+  return calls;
+}
+
+static void compare_task(const char *task, bool noisy, const char *warp, const char *thread) {
+  Scene x;
+  assert_true(scene_open(&x, task));
+  assert_true(compare(&x, STEPS, COUNT, noisy, warp, thread, 5) > 2);
 }
 
 // With and without noise, in both number types; and by the launches of device_cuda.c, on a CUDA runtime that is the
@@ -35,9 +41,9 @@ static void compare(const char *task, bool noisy, const char *warp, const char *
 static void as_by_warps(void **state) {
   (void)state;
   static const char *const tasks[] = {"arm_reach", "billiard"}, *const libraries[] = {"emulator_double", "emulator"};
-  for (int k = 0; k < 4; ++k) compare(tasks[k % 2], k % 2, libraries[k / 2], libraries[k / 2]);
+  for (int k = 0; k < 4; ++k) compare_task(tasks[k % 2], k % 2, libraries[k / 2], libraries[k / 2]);
 #if defined(SN_TEST_FAKE_CUDA)
-  for (int k = 0; k < 2; ++k) compare(tasks[k], k, "emulator", "cuda");
+  for (int k = 0; k < 2; ++k) compare_task(tasks[k], k, "emulator", "cuda");
 #else
   print_message("left out: the Toolkit's headers are not there, so device_cuda.c is not compiled\n");
 #endif
@@ -72,30 +78,11 @@ static void scene_balls(Scene *x, int n, bool free_balls) {
 // and nobody is told that anything were full. So it is at once, and in slices of time.
 static void more_contacts_than_a_thread_has(void **state) {
   (void)state;
-  enum { FEW = 4, SHORT = 3 };
   const int balls[] = {8, 44};
   for (int k = 0; k < 2; ++k) {
     Scene x;
     scene_balls(&x, balls[k], false);
-    SnBackend *threads = open_threads("emulator", 1, ""), *warps = open_threads("emulator", 0, "");
-    Rollouts want = rollouts_make(&x, SHORT, FEW), r = rollouts_make(&x, SHORT, FEW);
-    rollouts_noisy(&want);
-    rollouts_noisy(&r);
-    rollouts_run(&x, warps, &want);
-    rollouts_run(&x, threads, &r);
-    rollouts_equal(&want, &r);
-    for (int i = 0; i < FEW; ++i) assert_true(want.batch.warn[i] == 0 && r.batch.warn[i] == 0);
-    SnBackendModel *d = scene_load(threads, &x, SHORT);
-    CountingClock count = {0};
-    rollouts_clear(&r);
-    while (!rollouts_until(threads, d, &r, &count, 3)) continue;
-    rollouts_equal(&want, &r);
-    sn_backend_unload(threads, d);
-    rollouts_free(&want);
-    rollouts_free(&r);
-    sn_backend_free(warps);
-    sn_backend_free(threads);
-    scene_close(&x);
+    compare(&x, 3, 4, true, "emulator", "emulator", 3);
   }
 }
 
