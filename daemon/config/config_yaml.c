@@ -27,7 +27,12 @@ static void complain(Reader *r, yaml_mark_t at, const char *text) {
 
 static bool next(Reader *r, yaml_event_t *event) {
   if (yaml_parser_parse(&r->parser, event)) return true;
-  complain(r, r->parser.problem_mark, r->parser.problem ? r->parser.problem : "cannot be read");
+  if (r->parser.error == YAML_MEMORY_ERROR) {
+    complain(r, r->parser.mark, "out of memory");
+    r->err->code = SN_ERR_MEMORY;
+  } else {
+    complain(r, r->parser.problem_mark, r->parser.problem ? r->parser.problem : "cannot be read");
+  }
   return false;
 }
 
@@ -115,5 +120,5 @@ SnCode sn_config_load(SnConfig *config, const char *file, SnError *err) {
   if (type == YAML_MAPPING_START_EVENT) read_mapping(&r);
   yaml_parser_delete(&r.parser);
   fclose(f);
-  return r.failed ? SN_ERR_FORMAT : SN_OK;
+  return r.failed ? r.err->code : SN_OK;
 }

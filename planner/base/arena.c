@@ -23,7 +23,10 @@ void *sn_arena_alloc(SnArena *arena, size_t bytes) {
   if (!block || block->size - block->used < size) {
     const size_t capacity = size > ARENA_BLOCK ? size : (size_t)ARENA_BLOCK;
     block = calloc(1, arena_header() + capacity);
-    if (!block) return NULL;
+    if (!block) {
+      arena->failed = true;
+      return NULL;
+    }
     block->size = capacity;
     block->next = arena->first;
     arena->first = block;
@@ -84,4 +87,5 @@ void sn_arena_free(SnArena *arena) {
     arena->first = block->next;
     free(block);
   }
+  arena->failed = false;
 }

@@ -2,6 +2,7 @@
 #ifndef SINEW_PLANNER_BASE_ARENA_H_
 #define SINEW_PLANNER_BASE_ARENA_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "physics/base/status.h"
@@ -9,6 +10,7 @@
 typedef struct SnArenaBlock SnArenaBlock;
 typedef struct SnArena {
   SnArenaBlock *first;  // newest block
+  bool failed;          // something was asked for and there was no memory
 } SnArena;
 
 // Returns zeroed memory, aligned for any type; NULL when out of memory.

@@ -42,6 +42,11 @@ void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
                                    issues->used > 0 ? "\n" : "", line);
 }
 
+void sn_issue_memory(SnIssues *issues, SnPlace place) {
+  issues->memory = true;
+  sn_issue(issues, place, "out of memory");
+}
+
 // Lines in the text so far.
 static int issue_lines(const SnIssues *issues) {
   int lines = issues->used > 0;
@@ -51,6 +56,7 @@ static int issue_lines(const SnIssues *issues) {
 
 SnCode sn_issues_end(SnIssues *issues, SnCode code) {
   if (issues->count == 0) return SN_OK;
+  if (issues->memory) code = SN_ERR_MEMORY;
   if (issues->err) {
     issues->err->code = code;
     const int more = issues->count - issue_lines(issues);
@@ -77,7 +83,10 @@ static SnPlace place_of(const TreeReader *t, yaml_mark_t mark) {
 static bool next_event(TreeReader *t, yaml_event_t *event) {
   if (yaml_parser_parse(&t->parser, event)) return true;
   const yaml_mark_t mark = t->parser.problem ? t->parser.problem_mark : t->parser.mark;
-  sn_issue(t->issues, place_of(t, mark), "not YAML: %s", t->parser.problem ? t->parser.problem : "unreadable");
+  if (t->parser.error == YAML_MEMORY_ERROR)
+    sn_issue_memory(t->issues, place_of(t, t->parser.mark));
+  else
+    sn_issue(t->issues, place_of(t, mark), "not YAML: %s", t->parser.problem ? t->parser.problem : "unreadable");
   return false;
 }
 
@@ -88,7 +97,7 @@ static SnNode *new_node(TreeReader *t, SnNodeKind kind, SnPlace place) {
   }
   SnNode *node = sn_arena_alloc(t->arena, sizeof *node);
   if (!node) {
-    sn_issue(t->issues, place, "out of memory");
+    sn_issue_memory(t->issues, place);
     return NULL;
   }
   node->kind = kind;
@@ -205,7 +214,7 @@ static SnNode *read_document(TreeReader *t) {
 SnNode *sn_yaml_read(const char *text, size_t size, int max_nodes, SnArena *arena, SnIssues *issues) {
   TreeReader t = {.arena = arena, .issues = issues, .left = max_nodes};
   if (!yaml_parser_initialize(&t.parser)) {
-    sn_issue(issues, (SnPlace){0}, "out of memory");
+    sn_issue_memory(issues, (SnPlace){0});
     return NULL;
   }
   yaml_parser_set_encoding(&t.parser, YAML_UTF8_ENCODING);

@@ -25,6 +25,7 @@ typedef struct SnIssues {
   const char *file;
   SnError *err;  // may be NULL
   int count;     // mistakes so far
+  bool memory;   // one of them is no mistake: memory was lacking
   size_t used;   // characters of err->text
 } SnIssues;
 
@@ -35,7 +36,9 @@ void sn_issues_begin(SnIssues *issues, const char *file, SnError *err);
 __attribute__((format(printf, 3, 4)))
 #endif
 void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...);
-// Returns SN_OK without mistakes; else `code`, which is also set in err.
+// Adds that memory was lacking, which is nobody's mistake.
+void sn_issue_memory(SnIssues *issues, SnPlace place);
+// Returns SN_OK without mistakes; else `code`, which is also set in err, or SN_ERR_MEMORY where memory was lacking.
 SnCode sn_issues_end(SnIssues *issues, SnCode code);
 
 typedef enum SnNodeKind { SN_NODE_SCALAR, SN_NODE_LIST, SN_NODE_MAP } SnNodeKind;
@@ -66,7 +69,7 @@ void sn_yaml_join(SnNode *map, SnNode *base);
 // yaml_tree.c: returns the number of nodes of a tree.
 int sn_yaml_count(const SnNode *node);
 // yaml_tree.c: writes a tree as a text in the arena that sn_yaml_read makes the same tree of, but for places. Returns
-// NULL when it is longer than max_bytes, or out of memory.
+// NULL when it is longer than max_bytes, or out of memory: then the arena has failed.
 char *sn_yaml_write(const SnNode *root, size_t max_bytes, SnArena *arena);
 
 typedef enum SnYamlType {

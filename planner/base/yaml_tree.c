@@ -87,11 +87,16 @@ char *sn_yaml_write(const SnNode *root, size_t max_bytes, SnArena *arena) {
   yaml_emitter_t emitter;
   size_t written = 0;
   char *text = sn_arena_alloc(arena, max_bytes + 1);
-  if (!text || !yaml_emitter_initialize(&emitter)) return NULL;
+  if (!text) return NULL;
+  if (!yaml_emitter_initialize(&emitter)) {
+    arena->failed = true;
+    return NULL;
+  }
   yaml_emitter_set_output_string(&emitter, (unsigned char *)text, max_bytes, &written);
   yaml_emitter_set_width(&emitter, -1);
   yaml_emitter_set_unicode(&emitter, 1);
   const bool complete = emit_document(&emitter, root);
+  if (!complete && emitter.error != YAML_WRITER_ERROR) arena->failed = true;
   yaml_emitter_delete(&emitter);
   text[complete ? written : 0] = '\0';
   return complete ? text : NULL;

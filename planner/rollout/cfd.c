@@ -32,7 +32,7 @@ unsigned char *sn_cfd_pairs(const SnTask *task, const SnModel *m, SnError *err) 
   char why[SN_KNOWN_LIST];
   SnIssues issues;
   sn_issues_begin(&issues, task->file, err);
-  if (!body) sn_issue(&issues, (SnPlace){0}, "out of memory");
+  if (!body) sn_issue_memory(&issues, (SnPlace){0});
   for (int k = 0; body && k < task->ncfd_body; ++k) {
     const SnNamedPlace *name = &task->cfd_body[k];
     body[k] = sn_model_find(m, SN_NAME_BODY, name->name);

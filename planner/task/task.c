@@ -470,7 +470,7 @@ static SnNode *read_all(TaskOwner *owner, const char *text, size_t size, SnArena
   SnNode *root = fits ? sn_task_read_tree(text, size, tree, &owner->arena, issues, &changed) : NULL;
   const char *all = root && changed ? sn_yaml_write(root, SN_TASK_MAX_BYTES, tree) : text;
   if (root && all) owner->task.text = sn_arena_text(&owner->arena, all, changed ? strlen(all) : size);
-  if (!fits || !all) sn_issue(issues, (SnPlace){0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
+  if (!fits || (!all && !tree->failed)) sn_issue(issues, (SnPlace){0}, "larger than %d bytes", SN_TASK_MAX_BYTES);
   return root;
 }
 
@@ -497,6 +497,7 @@ SnTask *sn_task_parse(const char *text, size_t size, const char *file, SnError *
     if (task->plan_keyframe && !task->keyframe)
       sn_issue(&issues, sn_yaml_member(root, "plan")->place, "plan: the controls of a keyframe want initial.keyframe");
   }
+  if ((owner->arena.failed || tree.failed) && !issues.memory) sn_issue_memory(&issues, (SnPlace){0});
   sn_arena_free(&tree);
   if (sn_issues_end(&issues, SN_ERR_FORMAT) == SN_OK) return task;
   sn_task_free(task);

@@ -109,7 +109,7 @@ static void put_entry(SnNode *list, SnNode *entry, const char *what, SnArena *ar
     *at = entry;
     list->n += !base;
   } else {
-    sn_issue(issues, entry->place, "out of memory");
+    sn_issue_memory(issues, entry->place);
   }
 }
 
@@ -150,7 +150,11 @@ static SnNode *read_base(const SnNode *member, const Memory *memory, const Readi
     return NULL;
   }
   char *path = sn_task_path_beside(memory->names, file, name, ".yaml");
-  const char *fault = path ? fault_of(path, later) : "does not fit into memory";
+  if (!path) {
+    sn_issue_memory(issues, member->place);
+    return NULL;
+  }
+  const char *fault = fault_of(path, later);
   if (fault) {
     sn_issue(issues, member->place, "base: '%s' %s", name, fault);
     return NULL;
@@ -159,6 +163,7 @@ static SnNode *read_base(const SnNode *member, const Memory *memory, const Readi
   size_t size = 0;
   const char *text = sn_task_load_text(path, memory->tree, &size, &why);
   if (!text) {
+    issues->memory |= why.code == SN_ERR_MEMORY;
     sn_issue(issues, member->place, "base: %.1000s", why.text);
     return NULL;
   }

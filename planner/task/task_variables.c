@@ -68,7 +68,7 @@ bool sn_task_put_variables(SnNode *root, SnArena *arena, SnIssues *issues) {
   }
   int *times = sn_arena_alloc(arena, sizeof *times * (size_t)(variables ? variables->n + 1 : 1));
   if (!times) {
-    sn_issue(issues, root->place, "out of memory");
+    sn_issue_memory(issues, root->place);
     return false;
   }
   for (const SnNode *v = variables ? variables->first : NULL; v; v = v->next) check_variable(v, issues);

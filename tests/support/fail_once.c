@@ -1,5 +1,5 @@
 // Preloaded into a program: of the calls that the program itself makes for memory, files, threads and sockets, a chosen
-// one fails, once. Calls of libraries do not count, but those of protobuf-c. The blocks of memory that
+// one fails, once. Calls of libraries do not count, but those of protobuf-c and libyaml. The blocks of memory that
 // sinewd has with its libraries are counted, without those of programs that it starts. The file that SN_TEST_FAIL names
 // has the counters (fail_once.h), which the test sees and sets while the program runs.
 #include <dlfcn.h>
@@ -32,10 +32,11 @@ enum { RANGES = 8 };
 static struct { uintptr_t begin, end; } range[RANGES];
 static int ranges;
 
-// The executable parts of the program, which comes first, and of protobuf-c.
+// The executable parts of the program, which comes first, of protobuf-c and of libyaml.
 static int note_object(struct dl_phdr_info *info, size_t size, void *count) {
   (void)size;
-  const bool counts = (*(int *)count)++ == 0 || strstr(info->dlpi_name, "libprotobuf-c");
+  const bool counts =
+      (*(int *)count)++ == 0 || strstr(info->dlpi_name, "libprotobuf-c") || strstr(info->dlpi_name, "libyaml");
   for (int i = 0; counts && i < info->dlpi_phnum && ranges < RANGES; i++) {
     if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_X)) continue;
     range[ranges].begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
