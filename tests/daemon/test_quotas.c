@@ -139,7 +139,7 @@ static void expect_no_planning(SnTestClient *c, uint64_t id, Sinew__V1__State *i
 
 // Asks until the plan is made, for so long as it takes to forgive what was used; the caller frees the reply.
 static Sinew__V1__Reply *plan_when_forgiven(SnTestClient *c, Sinew__V1__PlanRequest *plan) {
-  const double until = sn_clock_now() + 10;
+  const double until = sn_clock_now() + 60;
   Sinew__V1__Reply *r = sn_test_request(c, SN_TEST_MESSAGE(plan, PLAN, plan));
   for (; r->body_case == SINEW__V1__REPLY__BODY_ERROR && sn_clock_now() < until; usleep(50000)) {
     sn_test_done(r);
@@ -185,21 +185,24 @@ static void test_planning(void **state) {
     }
     sn_test_done(r);
   }
-  const double had = sn_clock_now() - begin;
-  Sinew__V1__Reply *r = sn_test_statistics(&c, id);
-  const double served = r->statistics->sessions[0]->served;
-  sn_test_done(r);
-  print_message("%.3f s of planning for a key that may have %.3f s\n", served, 0.1 * (1 + had));
-  assert_true(served < 0.1 * (1 + had) + 0.005);
-  print_message("%d plans of 0.07 s and %d refusals in %.1f s with planning=0.1\n", plans, refused, had);
-  assert_in_range(plans, 2, (int)((0.1 * (1 + had)) / 0.05) + 1);
-  assert_true(refused > 10);
-  // One that is longer than a second's worth comes when nothing is used, and is paid for afterwards.
-  expect_charge_to_end(&c, id, opened->open->initial);
+  print_message("%d plans of 0.07 s and %d refusals in %.1f s with planning=0.1\n", plans, refused,
+                sn_clock_now() - begin);
+  assert_true(plans >= 2 && refused > 10);
+  // Whatever plans took, another one begins when there is room for it beside them.
   Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
   plan.session = id;
   plan.state = opened->open->initial;
-  plan.deadline = 0.3;
+  plan.deadline = 0.07;
+  Sinew__V1__Reply *r = sn_test_statistics(&c, id);
+  const double served = r->statistics->sessions[0]->served;
+  sn_test_done(r);
+  sn_test_done(plan_when_forgiven(&c, &plan));
+  const double had = sn_clock_now() - begin;
+  print_message("%.3f s of planning for a key that may have %.3f s\n", served + plan.deadline, 0.1 * (1 + had));
+  assert_true(served + plan.deadline < 0.1 * (1 + had) + 0.005);
+  // One that is longer than a second's worth comes when nothing is used, and is paid for afterwards.
+  expect_charge_to_end(&c, id, opened->open->initial);
+  plan.deadline = 1;
   sn_test_done(plan_when_forgiven(&c, &plan));
   expect_no_planning(&c, id, opened->open->initial);
   sn_test_done(opened);
@@ -306,11 +309,11 @@ static void print_figures(const char *name, Figures *f, const Figures *alone) {
                 f->iterations / alone->iterations);
 }
 
-static void test_strangers_are_not_noticed(void **state) {
-  (void)state;
+static bool strangers_are_not_noticed(void *unused) {
+  (void)unused;
   SnTestClient c;
   Sinew__V1__Reply *opened;
-  static Figures alone, beside_it;
+  Figures alone = {.plans = 0}, beside_it = {.plans = 0};
   int times = 0;
   sn_test_connect_key(&c, &keyed, &key[GOOD]);
   const uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
@@ -331,15 +334,20 @@ static void test_strangers_are_not_noticed(void **state) {
   close_session(&c, id);
   sn_test_disconnect(&c);
   assert_true(times > ROUNDS);
-  if (JUDGE_TIME) assert_true(beside_it.iterations > 0.5 * alone.iterations);
+  return beside_it.iterations > 0.5 * alone.iterations;
+}
+
+static void test_strangers_are_not_noticed(void **state) {
+  (void)state;
+  sn_test_judge(strangers_are_not_noticed, NULL);
 }
 
 // In turn, since other programs of the machine take their part, too.
-static void test_others_do_not_notice(void **state) {
-  (void)state;
+static bool others_do_not_notice(void *unused) {
+  (void)unused;
   SnTestClient c;
   Sinew__V1__Reply *opened;
-  static Figures alone, bounded, unbounded;
+  Figures alone = {.plans = 0}, bounded = {.plans = 0}, unbounded = {.plans = 0};
   sn_test_connect_key(&c, &keyed, &key[GOOD]);
   const uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
   Sinew__V1__State *x = opened->open->initial;
@@ -354,9 +362,12 @@ static void test_others_do_not_notice(void **state) {
   sn_test_done(opened);
   close_session(&c, id);
   sn_test_disconnect(&c);
-  if (!JUDGE_TIME) return;
-  assert_true(bounded.took[PLANS / 2] < 1.5 * alone.took[PLANS / 2]);
-  assert_true(bounded.iterations > 0.5 * alone.iterations);
+  return bounded.took[PLANS / 2] < 1.5 * alone.took[PLANS / 2] && bounded.iterations > 0.5 * alone.iterations;
+}
+
+static void test_others_do_not_notice(void **state) {
+  (void)state;
+  sn_test_judge(others_do_not_notice, NULL);
 }
 
 int main(void) {

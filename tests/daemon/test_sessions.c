@@ -72,8 +72,8 @@ static void receive_long_work(SnTestClient *c, int answers) {
 
 // A session with a deadline of 20 ms, in turn alone and beside a client that plans without a pause, evaluates and
 // resets: it is answered as soon. In turn, because other programs on the machine are in both figures.
-static void test_short_deadline_beside_long_ones(void **state) {
-  (void)state;
+static bool is_answered_beside_long_ones(void *unused) {
+  (void)unused;
   enum { ROUNDS = 6, PLANS = 10, ALL = ROUNDS * PLANS };
   SnTestClient slow;
   Sinew__V1__Reply *opened;
@@ -94,15 +94,20 @@ static void test_short_deadline_beside_long_ones(void **state) {
                 1e3 * alone[ALL * 9 / 10], rollouts[0]);
   print_message("20 ms beside 0.5 s: age p50 %.2f ms, p90 %.2f ms, %u rollouts\n", 1e3 * beside[ALL / 2],
                 1e3 * beside[ALL * 9 / 10], rollouts[1]);
-  if (JUDGE_TIME) assert_true(beside[ALL / 2] < 2 * fmax(alone[ALL / 2], 0.02));
   sn_test_done(opened);
   sn_test_disconnect(&slow);
+  return beside[ALL / 2] < 2 * fmax(alone[ALL / 2], 0.02);
+}
+
+static void test_short_deadline_beside_long_ones(void **state) {
+  (void)state;
+  sn_test_judge(is_answered_beside_long_ones, NULL);
 }
 
 // Evaluations that pile up, overdue, do not keep a session from its deadlines; and they are all answered, also while
 // that session keeps the planner busy.
-static void test_short_deadline_beside_overdue_evaluations(void **state) {
-  (void)state;
+static bool is_answered_beside_overdue_ones(void *unused) {
+  (void)unused;
   enum {
     EVALUATIONS = JUDGE_TIME ? 250 : 4,
     PLANS = 70,
@@ -134,10 +139,15 @@ static void test_short_deadline_beside_overdue_evaluations(void **state) {
   qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
   print_message("20 ms beside overdue evaluations: age p50 %.2f ms, worst %.2f ms; all evaluated after %.2f s\n",
                 1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], all);
-  // Whoever has to wait for those that are overdue waits for a good part of all the time, on whatever machine.
-  if (JUDGE_TIME) assert_true(age[PLANS - 1] < 0.25 * all);
   sn_test_done(opened);
   sn_test_disconnect(&slow);
+  // Whoever has to wait for those that are overdue waits for a good part of all the time, on whatever machine.
+  return age[PLANS - 1] < 0.25 * all;
+}
+
+static void test_short_deadline_beside_overdue_evaluations(void **state) {
+  (void)state;
+  sn_test_judge(is_answered_beside_overdue_ones, NULL);
 }
 
 // The limit on what waits holds for evaluations too: more are refused at once, and every one is answered. Refusals come
@@ -221,33 +231,39 @@ static void test_no_deadline_beside_busy_ones(void **state) {
   sn_test_disconnect(&patient);
 }
 
-// Two sessions with the same deadline, both always busy: neither starves.
+// Two sessions with the same deadline, both always busy: neither starves. Where the machine leaves no time for both in
+// each round there are more rounds.
 static void test_equal_deadlines_share(void **state) {
   (void)state;
   SnTestClient second;
   SnTestClient *clients[] = {&client, &second};
   Sinew__V1__Reply *opened[2];
   uint64_t id[2];
+  enum { ENOUGH = 18, ROUNDS = 800 };
   unsigned refined[2] = {0};
+  int rounds = 0;
   sn_test_connect(&second, sinewd.endpoint);
   for (int i = 0; i < 2; i++) id[i] = sn_test_open(clients[i], "arm_reach", 1, &opened[i]);
-  for (int k = 0; k < 20; k++) {
+  for (; rounds < 20 || (rounds < ROUNDS && fmin(refined[0], refined[1]) < ENOUGH); rounds++) {
     for (int i = 0; i < 2; i++) sn_test_send_plan(clients[i], id[i], opened[i]->open->initial, 0.05);
     for (int i = 0; i < 2; i++) {
-      Sinew__V1__Reply *r = sn_test_receive(clients[i], 10);
+      Sinew__V1__Reply *r = sn_test_receive(clients[i], 30);
+      assert_non_null(r);
       refined[i] += r->plan->status == SINEW__V1__PLAN__STATUS__OK;
       sn_test_done(r);
     }
   }
-  if (JUDGE_TIME) assert_true(refined[0] >= 18 && refined[1] >= 18);
+  print_message("of %d plans each, %u and %u were refined\n", rounds, refined[0], refined[1]);
+  if (JUDGE_TIME) assert_true(refined[0] >= ENOUGH && refined[1] >= ENOUGH);
+  if (JUDGE_TIME) assert_true(refined[0] <= 2 * refined[1] && refined[1] <= 2 * refined[0]);
   for (int i = 0; i < 2; i++) sn_test_done(opened[i]);
   sn_test_disconnect(&second);
 }
 
 // States sent faster than plans are made: every one is answered, the newest with a plan, most of the others as
 // replaced.
-static void test_newest_state_wins(void **state) {
-  (void)state;
+static bool newest_state_wins(void *unused) {
+  (void)unused;
   enum { STATES = 40 };
   Sinew__V1__Reply *opened;
   uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
@@ -259,7 +275,7 @@ static void test_newest_state_wins(void **state) {
   int replaced = 0, planned = 0;
   double newest = -1;
   for (int i = 0; i < STATES; i++) {
-    Sinew__V1__Reply *r = sn_test_receive(&client, 10);
+    Sinew__V1__Reply *r = sn_test_receive(&client, 30);
     assert_non_null(r);
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
     if (r->plan->status == SINEW__V1__PLAN__STATUS__REPLACED) {
@@ -272,11 +288,17 @@ static void test_newest_state_wins(void **state) {
     sn_test_done(r);
   }
   assert_true(newest == 0.001 * (STATES - 1));
-  assert_true(planned >= 1 && planned <= 5 && replaced == STATES - planned);
+  assert_true(planned >= 1 && replaced == STATES - planned);
   Sinew__V1__Reply *r = sn_test_statistics(&client, id);
   assert_int_equal(r->statistics->sessions[0]->replaced, replaced);
   sn_test_done(r);
   sn_test_done(opened);
+  return planned <= 5;
+}
+
+static void test_newest_state_wins(void **state) {
+  (void)state;
+  sn_test_judge(newest_state_wins, NULL);
 }
 
 // A state that waits behind a plan under way gives way to a newer one: of three that are sent one after the other the
@@ -408,7 +430,7 @@ static void test_limits_on_sessions_and_connections(void **state) {
   usleep(300000);
   assert_false(sn_test_daemon_logged(&small, "at most 3 are allowed"));
   sn_test_connect(&extra[2], small.endpoint);
-  for (int i = 0; i < 100 && !sn_test_daemon_logged(&small, "at most 3 are allowed"); i++) usleep(50000);
+  for (int i = 0; i < 600 && !sn_test_daemon_logged(&small, "at most 3 are allowed"); i++) usleep(50000);
   assert_true(sn_test_daemon_logged(&small, "at most 3 are allowed"));
   for (int i = 3; i < 8; i++) sn_test_connect(&extra[i], small.endpoint);
   usleep(300000);

@@ -70,24 +70,25 @@ static void test_lease_ends(void **state) {
   (void)state;
   Sinew__V1__Reply *opened;
   SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
-  const double lease = JUDGE_TIME ? 0.8 : 3;
+  const double lease = JUDGE_TIME ? 2 : 3;
   s = sn_test_stream_start(&client, s.session, lease, 0.1);
   sn_test_stream_state(&s, opened->open->initial, -1);
-  for (int i = 0; i < 4; i++) {
-    assert_null(sn_test_stream_read(&s, 0.15));
+  for (int i = 0; i < 4; i++) {  // for longer than a lease
+    assert_null(sn_test_stream_read(&s, 0.6));
     sn_test_stream_request(&s, false, lease, 0.1);
     Sinew__V1__Reply *r = sn_test_stream_read(&s, 10);
     assert_int_equal(r->stream->end, SINEW__V1__STREAM_REPLY__END__RUNNING);
     sn_test_done(r);
   }
-  assert_true(session_statistics(&s).streaming || !JUDGE_TIME);
+  assert_true(session_statistics(&s).streaming);
+  double latest = 0;
   for (int i = 0; i < 8; i++) {  // so do states
+    latest = sn_clock_now();
     sn_test_stream_state(&s, opened->open->initial, -1);
-    assert_null(sn_test_stream_read(&s, 0.2));
+    assert_null(sn_test_stream_read(&s, 0.3));
   }
-  const double silent = sn_clock_now();
-  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 10);
-  if (JUDGE_TIME) assert_true(sn_clock_now() - silent > lease - 0.3 && sn_clock_now() - silent < lease + 5);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__LEASE, 60);
+  assert_true(sn_clock_now() - latest >= lease);
   assert_true(sn_test_daemon_logged(&sinewd, "stream-expired"));
   assert_false(session_statistics(&s).streaming);
   sn_test_stream_state(&s, opened->open->initial, -1);
@@ -177,18 +178,23 @@ static void test_plans_wait_for_a_slow_client(void **state) {
   SnTestStream s = {.c = &client, .session = sn_test_open(&client, "arm_reach", 1, &opened)};
   s = sn_test_stream_start(&client, s.session, 20, 1);
   Sinew__V1__State x = *opened->open->initial;
-  for (int i = 0; i < 3 * WINDOW; i++) {
-    x.time = 0.001 * i;
+  int sent = 0;
+  for (const double until = sn_clock_now() + 60; s.sequence < WINDOW && sn_clock_now() < until;) {
+    x.time = 0.001 * sent++;
     sn_test_stream_state(&s, &x, 0);
-    usleep(20000);
+    assert_null(sn_test_stream_read(&s, 0.02));
+  }
+  for (int i = 0; i < WINDOW; i++) {
+    x.time = 0.001 * sent++;
+    sn_test_stream_state(&s, &x, 0);
+    assert_null(sn_test_stream_read(&s, 0.02));
   }
   assert_null(sn_test_stream_read(&s, 0.3));
-  assert_true(s.sequence <= WINDOW);
-  if (JUDGE_TIME) assert_int_equal(s.sequence, WINDOW);
+  assert_int_equal(s.sequence, WINDOW);
   const uint64_t held = s.sequence;
-  x.time = 1;
+  x.time = 10;
   sn_test_stream_state(&s, &x, (int64_t)held);
-  sn_test_stream_await(&s, 1);
+  sn_test_stream_await(&s, 10);
   assert_true(s.sequence > held);
   sn_test_stream_request(&s, true, 0, 0);
   sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
@@ -196,8 +202,8 @@ static void test_plans_wait_for_a_slow_client(void **state) {
 }
 
 // Two streams and a session with deadlines of 20 ms: that one is answered in time, and both streams go on.
-static void test_stream_beside_deadlines(void **state) {
-  (void)state;
+static bool deadlines_and_streams_go_on(void *unused) {
+  (void)unused;
   enum { PLANS = 40, STREAMS = 2 };
   SnTestClient other[STREAMS];
   SnTestStream s[STREAMS];
@@ -225,15 +231,21 @@ static void test_stream_beside_deadlines(void **state) {
   qsort(age, PLANS, sizeof *age, sn_test_compare_doubles);
   print_message("20 ms beside two streams: age p50 %.2f ms, worst %.2f ms; %d and %d plans streamed\n",
                 1e3 * age[PLANS / 2], 1e3 * age[PLANS - 1], s[0].plans, s[1].plans);
-  if (JUDGE_TIME) assert_true(age[PLANS / 2] < 0.1);
+  bool hold = age[PLANS / 2] < 0.1;
   for (int i = 0; i < STREAMS; i++) {
-    if (JUDGE_TIME) assert_true(s[i].plans > before[i] && before[i] > 0);
+    hold = hold && s[i].plans > before[i] && before[i] > 0;
     sn_test_stream_await(&s[i], x.time);
     sn_test_stream_request(&s[i], true, 0, 0);
     sn_test_stream_end(&s[i], SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
     sn_test_disconnect(&other[i]);
   }
   sn_test_done(opened);
+  return hold;
+}
+
+static void test_stream_beside_deadlines(void **state) {
+  (void)state;
+  sn_test_judge(deadlines_and_streams_go_on, NULL);
 }
 
 // The warning of the answer to the next StreamRequest, which is sent here; of a configuration, after setting the
@@ -325,8 +337,8 @@ static void test_a_latency_of_zero_is_warned_of(void **state) {
 
 // What a stream refines after its plan was due is for idle time: plans of a session with deadlines have nearly as many
 // iterations beside it as alone, in turn, because other programs on the machine are in both figures.
-static void test_refining_is_for_idle_time(void **state) {
-  (void)state;
+static bool refining_leaves_time(void *unused) {
+  (void)unused;
   enum { ROUNDS = 5 };
   static const double deadline = 0.2;
   SnTestClient other;
@@ -353,9 +365,14 @@ static void test_refining_is_for_idle_time(void **state) {
       sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
     }
   print_message("iterations alone %u, beside a stream that refines %u\n", iterations[0], iterations[1]);
-  if (JUDGE_TIME) assert_true(2 * iterations[1] > iterations[0]);
   sn_test_done(opened);
   sn_test_disconnect(&other);
+  return 2 * iterations[1] > iterations[0];
+}
+
+static void test_refining_is_for_idle_time(void **state) {
+  (void)state;
+  sn_test_judge(refining_leaves_time, NULL);
 }
 
 int main(void) {

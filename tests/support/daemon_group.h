@@ -8,6 +8,9 @@
 
 // Says whether deadlines are judged: not where sanitizers slow everything down.
 enum { JUDGE_TIME = !SN_SLOW };
+// Fails the test unless `holds` does in one of some tries: a busy machine spoils a bar now and then, a defect each
+// time. Tries once, and takes any result, where deadlines are not judged.
+void sn_test_judge(bool (*holds)(void *context), void *context);
 
 extern SnTestDaemon sinewd;
 extern SnTestClient client;
@@ -28,6 +31,9 @@ Sinew__V1__Reply *sn_test_reply(Sinew__V1__Request *request, Sinew__V1__Reply__B
 
 // Asks for the statistics of a session, or of the daemon (0). The caller frees the reply.
 Sinew__V1__Reply *sn_test_statistics(SnTestClient *c, uint64_t session);
+
+// Waits until a plan of a session, which was asked for, is under way. Returns false after so many seconds.
+bool sn_test_await_planning(SnTestClient *c, uint64_t session, double seconds);
 
 // Compares two doubles for qsort.
 int sn_test_compare_doubles(const void *a, const void *b);
