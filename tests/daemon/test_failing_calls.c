@@ -344,11 +344,9 @@ static void test_each_request(void **state) {
   sn_test_done(reply);
 }
 
-// Starts the daemon anew with no call that fails; returns how many it makes.
-static long calls_of_start(void) {
-  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+// Starts a daemon none of whose calls fails; returns how many it makes.
+static long calls_of_a_start(void) {
   atomic_store(&failures->calls, 0);
-  atomic_store(&failures->left, 0);
   start_failing();
   assert_true(sn_test_answers(&c, 20));
   sn_test_daemon_rest(&d);
@@ -356,12 +354,14 @@ static long calls_of_start(void) {
 }
 
 // Each call of a start fails, that of a daemon that has a session to restore: it says why it cannot start, or starts.
+// How many calls it makes depends on what it does meanwhile: in the short form one may come too late to fail.
 static void test_start(void **state) {
   (void)state;
-  const long calls = calls_of_start();
   long started = 0, ended = 0;
-  for (long at = 1;; at += all ? 1 : 1 + calls / SOME + rand_r(&seed) % 7) {
-    sn_test_daemon_stop(&d, SIGTERM);
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  const long calls = calls_of_a_start();
+  for (long at = 1; all || at <= calls; at += all ? 1 : 1 + calls / SOME + rand_r(&seed) % 7) {
+    assert_true(sn_test_daemon_stop(&d, SIGTERM) == 0 || at > 1);
     atomic_store(&failures->left, at);
     const long failed = atomic_load(&failures->failed);
     start_failing();
@@ -385,7 +385,7 @@ static void test_start(void **state) {
     }
     started += tried && answers;
     ended += tried && gone;
-    if (!tried) break;
+    if (all && !tried) break;
   }
   char refused[128];
   snprintf(refused, sizeof refused, "%s/state/refused", d.folder);
