@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import pathlib
 import re
@@ -28,6 +29,7 @@ def start(folder: pathlib.Path, stderr: int, *options: str) -> subprocess.Popen:
         [BINARIES / "sinewd", "--backend=cpu", f"--endpoint=ipc://{folder}/s", f"--tasks={SOURCE}/planner/tasks",
          f"--models={SOURCE}/physics/models", f"--cache={folder}/cache", *options], stderr=stderr
     )  # fmt: skip
+    atexit.register(process.kill)  # where a check fails
     for _ in range(600):
         if ask(folder, "health") is not None:
             return process
@@ -52,7 +54,7 @@ def stop(process: subprocess.Popen) -> None:
 
 def wait_for(file: pathlib.Path, word: str) -> str:
     """The file's text, as soon as it has that word."""
-    for _ in range(200):
+    for _ in range(600):
         if file.exists() and word in file.read_text():
             return file.read_text()
         time.sleep(0.05)
