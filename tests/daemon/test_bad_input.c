@@ -340,7 +340,8 @@ static void test_endless_message(void **state) {
   assert_true(sn_raw_frame(fd, 0, "", 0));
   for (int i = 0; i < FRAMES && sn_raw_frame(fd, SN_RAW_MORE, frame, sizeof frame); i++) continue;
   close(fd);
-  usleep(300000);
+  for (int i = 0; i < 400 && !sn_test_daemon_logged(&sinewd, "all connections for requests are dropped"); i++)
+    usleep(50000);
   assert_true(sn_test_daemon_logged(&sinewd, "all connections for requests are dropped"));
 
   Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;

@@ -61,12 +61,8 @@ static SinewStatus converse(double timeout, double *seconds) {
   return status;
 }
 
-// Somebody else, on a line of his own, is served at once.
-static void expect_served(void) {
-  const double began = sn_clock_now();
-  assert_true(sn_test_answers(&client, 10));
-  if (JUDGE_TIME) assert_true(sn_clock_now() - began < 5);
-}
+// Somebody else, on a line of his own, is served.
+static void expect_served(void) { assert_true(sn_test_answers(&client, 30)); }
 
 static void test_delay(void **state) {
   (void)state;

@@ -81,7 +81,7 @@ static void test_plans_go_on(void **state) {
     plan(&call);
     if (call.status != SINEW_OK) fail_msg("%s", err.text);
     assert_int_equal(sinew_session_current_plan(session)->restarts, k);
-    call.deadline = k == 2 ? 1 : 0.01;
+    call.deadline = k == 2 ? 4 : 0.01;
     if (k == 2) pthread_create(&thread, NULL, plan, &call);
     usleep(200000);
     kill_daemon();

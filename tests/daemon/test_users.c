@@ -24,11 +24,11 @@ static bool answers_to(const SnTestDaemon *d, uid_t user) {
   if (pid == 0) {
     unsigned char bytes[256];
     const size_t size = sn_raw_health(1, bytes, sizeof bytes);
-    alarm(10);
+    alarm(60);
     if (setgid(user) != 0 || setuid(user) != 0) _exit(3);
     const int fd = sn_raw_connect(d->endpoint, "DEALER", NULL, 0);
     if (fd < 0) _exit(1);
-    _exit(sn_raw_frame(fd, 0, bytes, size) && sn_raw_receive(fd, 5, bytes, sizeof bytes) > 0 ? 0 : 1);
+    _exit(sn_raw_frame(fd, 0, bytes, size) && sn_raw_receive(fd, 30, bytes, sizeof bytes) > 0 ? 0 : 1);
   }
   int status;
   assert_int_equal(waitpid(pid, &status, 0), pid);

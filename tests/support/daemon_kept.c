@@ -35,7 +35,7 @@ void sn_test_kept_restart(SnTestDaemon *d, int signal, const char *const *args) 
 }
 
 Sinew__V1__Reply *sn_test_ask_kept(SnTestClient *c, Sinew__V1__Request *request) {
-  for (double until = sn_clock_now() + 10;; usleep(5000)) {
+  for (double until = sn_clock_now() + 60;; usleep(5000)) {
     Sinew__V1__Reply *reply = sn_test_request(c, request);
     if (reply->body_case != SINEW__V1__REPLY__BODY_ERROR || reply->error->code != SINEW__V1__ERROR__CODE__RESTORING ||
         sn_clock_now() > until)

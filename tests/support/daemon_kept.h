@@ -10,7 +10,7 @@ void sn_test_kept_start(SnTestDaemon *daemon, SnTestClient *client, const char *
 // Ends it by a signal, starts it again and waits until it is there.
 void sn_test_kept_restart(SnTestDaemon *daemon, int signal, const char *const *args);
 
-// Sends a request; asks again while the session is on its way, for ten seconds at most.
+// Sends a request; asks again while the session is on its way, for a minute at most.
 Sinew__V1__Reply *sn_test_ask_kept(SnTestClient *client, Sinew__V1__Request *request);
 // Does so and fails the test unless the reply has that body.
 Sinew__V1__Reply *sn_test_expect_kept(SnTestClient *client, Sinew__V1__Request *request,

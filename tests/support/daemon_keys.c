@@ -73,7 +73,7 @@ void sn_test_keyed_reload(SnTestKeyed *k, const char *allow, const char *word) {
   const int before = sn_test_count_logged(&k->daemon, word);
   sn_test_write_mode(k->allow, allow, 0600);
   assert_int_equal(kill(k->daemon.pid, SIGHUP), 0);
-  for (double until = sn_clock_now() + 10; sn_clock_now() < until; usleep(10000))
+  for (double until = sn_clock_now() + 60; sn_clock_now() < until; usleep(10000))
     if (sn_test_count_logged(&k->daemon, word) > before) return;
   fail_msg("the log has no new line with '%s'", word);
 }

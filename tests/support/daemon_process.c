@@ -112,7 +112,7 @@ void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {
   sn_test_send(&client, &request);
   Sinew__V1__Reply *reply = NULL;
   bool ended = false;
-  for (double until = sn_clock_now() + 20; !reply && !ended && sn_clock_now() < until;) {
+  for (double until = sn_clock_now() + 60; !reply && !ended && sn_clock_now() < until;) {
     reply = sn_test_receive(&client, 0.1);
     ended = !reply && waitpid(d->pid, NULL, WNOHANG) == d->pid;
   }
@@ -127,7 +127,7 @@ void sn_test_daemon_start(SnTestDaemon *d, const char *const *args) {
 
 int sn_test_daemon_wait(SnTestDaemon *d) {
   int status = 0;
-  for (int i = 0; i < 1000; i++) {
+  for (const double until = sn_clock_now() + 30; sn_clock_now() < until;) {
     pid_t pid = waitpid(d->pid, &status, WNOHANG);
     if (pid == d->pid) {
       if (WIFEXITED(status)) return WEXITSTATUS(status);

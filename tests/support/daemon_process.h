@@ -24,7 +24,7 @@ void sn_test_daemon_start(SnTestDaemon *daemon, const char *const *args);
 // Starts it without waiting.
 void sn_test_daemon_spawn(SnTestDaemon *daemon, const char *const *args);
 
-// Sends the signal, waits at most ten seconds and returns the exit status, or -1 when it had to be killed or crashed.
+// Sends the signal, waits at most half a minute and returns the exit status, or -1 when it had to be killed or crashed.
 int sn_test_daemon_stop(SnTestDaemon *daemon, int signal);
 
 // Waits for a daemon that ends by itself.

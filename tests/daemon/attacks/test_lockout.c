@@ -49,6 +49,7 @@ static void test_idle_connections(void **state) {
     assert_non_null(r = sn_test_receive(&idle[i], 10));
     sn_test_done(r);
   }
+  assert_true(sn_raw_frame(busy, 0, bytes, sn_raw_health(1, bytes, sizeof bytes)));
   const double began = sn_clock_now();
   sn_test_connect(&newcomer, sinewd.endpoint);
   int plans = 0;
@@ -65,7 +66,7 @@ static void test_idle_connections(void **state) {
   assert_false(sn_raw_ended(busy, 0.3));
   print_message("with all %d places taken a newcomer was served after %.2f s; %d plans of another, none lost\n",
                 CONNECTIONS, sn_clock_now() - began, plans);
-  for (int i = 0; i < 100 && !sn_test_daemon_logged(&sinewd, "event=evicted "); i++) usleep(20000);
+  for (int i = 0; i < 1000 && !sn_test_daemon_logged(&sinewd, "event=evicted "); i++) usleep(20000);
   assert_true(sn_test_daemon_logged(&sinewd, "event=evicted "));
   sn_test_done(r);
   sn_test_done(opened);
@@ -136,7 +137,7 @@ static void test_long_leases(void **state) {
 
 static int setup(void **state) {
   (void)state;
-  sn_test_daemon_start(&sinewd, (const char *const[]){"--connections=8", "--idle-seconds=1", "--sessions=7",
+  sn_test_daemon_start(&sinewd, (const char *const[]){"--connections=8", "--idle-seconds=4", "--sessions=7",
                                                       "--client-sessions=4", "--orphan-seconds=0.5", NULL});
   busy = sn_raw_connect(sinewd.endpoint, "DEALER", NULL, 0);
   assert_true(busy >= 0);

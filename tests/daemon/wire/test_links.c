@@ -77,7 +77,7 @@ static void test_a_file_used_again(void **state) {
   assert_true(sn_wire_connected(wire, before));
   // The first one ends, the second one gets its file and asks; nobody has looked at what became of connections.
   close(first);
-  usleep(300000);
+  for (int i = 0; i < 20000 && fcntl(before.fd, F_GETFD) >= 0; i++) usleep(1000);
   const int second = connect_high(endpoint);
   send_request(second);
   const SnLink after = link_of_next(wire, false);

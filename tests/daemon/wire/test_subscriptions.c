@@ -48,7 +48,7 @@ static bool is_wanted(Setup *s) { return sn_records_wanted(&s->records, &s->audi
 
 // Waits until records are wanted, or not any more.
 static void expect_wanted(Setup *s, bool wanted) {
-  for (int i = 0; i < 3000 && is_wanted(s) != wanted; i++) {
+  for (int i = 0; i < 20000 && is_wanted(s) != wanted; i++) {
     sn_sockets_read_subscriptions(&s->sockets);
     usleep(1000);
   }
@@ -72,7 +72,7 @@ static void test_subscribed_twice(void **state) {
   begin(&s);
   void *context = zmq_ctx_new(), *twice = subscriber(&s, context, 2), *once = subscriber(&s, context, 1);
   expect_wanted(&s, true);
-  for (int i = 0; i < 3000 && s.records.came < 3; i++) {
+  for (int i = 0; i < 20000 && s.records.came < 3; i++) {
     sn_sockets_read_subscriptions(&s.sockets);
     usleep(1000);
   }
