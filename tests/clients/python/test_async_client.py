@@ -199,7 +199,7 @@ def test_silence_and_garbage(daemon: Daemon) -> None:
             liar.lie = lie
             assert (await client.health()).state == "READY"
             silent = 3
-            with pytest.raises(errors.TimedOutError, match=r"within 0.3 s"):
+            with pytest.raises(errors.TimedOutError, match=r"within 1 s"):
                 await client.health()
             liar.lie = lambda said: b"\xff\xff"
             with pytest.raises(errors.ProtocolError, match="is not a Reply"):
@@ -211,7 +211,7 @@ def test_silence_and_garbage(daemon: Daemon) -> None:
             with pytest.raises(errors.RefusedError, match="cannot read it"):
                 await client.health()
 
-        run(liar.endpoint, steps, timeout=0.3, retries=2)
+        run(liar.endpoint, steps, timeout=1, retries=2)
 
 
 def test_closing_ends_waits(daemon: Daemon) -> None:

@@ -104,10 +104,13 @@ def test_any_reader_finds_all(file: Path) -> None:
 def test_records_are_unchanged(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
     """What a second subscriber gets is what stands in the file."""
     arm = Arm(client)
+    heard: set[bytes] = set()
     with client.records(arm.session.id) as socket:
-        time.sleep(0.3)
+        while not heard:
+            arm.go(1)
+            heard = {data for _, data in socket.receive_many(0.05)}
         record(arm, tmp_path / "x.mcap", 10, daemon)
-        heard = {data for _, data in socket.receive_many(1.0)}
+        heard |= {data for _, data in socket.receive_many(1.0)}
     recording = Recording(tmp_path / "x.mcap")
     written = [entry.data for entry in recording.entries()]
     assert len(written) > 20
@@ -352,7 +355,7 @@ def test_sessions_that_are_recorded(daemon: Daemon, client: sinew.Client, tmp_pa
     while recorders["all"].progress.plans == 0:
         before.go(1)
         time.sleep(0.02)
-    time.sleep(0.5)  # the other two have subscribed, too
+    time.sleep(2)  # the other two have subscribed, too
     joints = Arm(client, "joints")
     after = Arm(client)
     for arm in (before, joints, after):
@@ -441,9 +444,11 @@ def test_a_fault_of_the_recorder_is_said(
     monkeypatch.setattr("sinew.record.beside.Beside.take", fail)
     arm = Arm(client)
     with Recorder(tmp_path / "x.mcap", arm.session.id, daemon.endpoint) as recorder:
-        time.sleep(0.3)
-        arm.go(5)
-        wait(lambda: not recorder.progress.running)
+        until = time.monotonic() + 60
+        while recorder.progress.running:
+            assert time.monotonic() < until
+            arm.go(1)
+            time.sleep(0.02)
     assert isinstance(recorder.error, errors.StateError)
     assert "x.mcap has failed: ValueError: of the shape" in recorder.progress.text
 

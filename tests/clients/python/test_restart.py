@@ -87,7 +87,7 @@ def test_a_plan_under_way(phoenix: Phoenix) -> None:
         session = client.open("arm_reach", settings={"planner": "sampling", "iterations": 0}, name="a")
         thread = threading.Timer(0.3, phoenix.restart)
         thread.start()
-        assert session.plan(moved(session, 0), deadline=1.0).restarts == 1
+        assert session.plan(moved(session, 0), deadline=4.0).restarts == 1
         thread.join()
 
 
@@ -114,12 +114,12 @@ def test_async(phoenix: Phoenix) -> None:
     async def run() -> None:
         async with sinew.AsyncClient(phoenix.endpoint, timeout=20) as client:
             session = await client.open("arm_reach", settings={"planner": "sampling", "iterations": 0}, name="a")
-            waiting = asyncio.create_task(session.plan(moved(session, 0), deadline=1.0))
+            waiting = asyncio.create_task(session.plan(moved(session, 0), deadline=4.0))
             await asyncio.sleep(0.3)
             await asyncio.to_thread(phoenix.restart)
             assert (await waiting).restarts == 1
             async with await session.stream() as stream:
-                for k in range(2000):
+                for k in range(6000):
                     await stream.send(moved(session, 0.01 + 0.005 * k))
                     plan = await stream.receive(0.005)
                     if k == 20:

@@ -35,7 +35,7 @@ from sources import FakeSource
 
 def wait(done: Callable[[], Any]) -> None:
     """Wait until something is so."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while not done():
         assert time.monotonic() < until
         time.sleep(0.005)
@@ -48,9 +48,11 @@ class SlowSource(FakeSource):
         super().__init__()
         self.free = threading.Event()
         self.free.set()
+        self.asked = threading.Event()
 
     def tune(self, **changes: Any) -> Any:
-        assert self.free.wait(10)
+        self.asked.set()
+        assert self.free.wait(60)
         if changes.get("adam_rate") == 0.5:
             self.calls.append(("refused", (), changes))
             raise RefusedError("adam_rate: 0.5 is too much", "INVALID")
@@ -172,8 +174,9 @@ def test_refused_value_goes_back(gui: Gui, source: SlowSource) -> None:
     """The daemon's words are shown, the old value comes back, and nothing else is lost."""
     rate, visitor = gui.handles["Adam: descent along gradients/rate"], Visitor()
     source.free.clear()
+    source.asked.clear()
     gui.handles["planner"].change("sampling", visitor)
-    time.sleep(0.02)
+    assert source.asked.wait(60)
     rate.change(0.5, visitor)
     gui.handles["reach/along the way"].change(3.0, visitor)
     source.free.set()
