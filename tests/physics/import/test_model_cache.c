@@ -338,7 +338,7 @@ static void hostile_files_harm_only_the_child(void **state) {
   const double seconds = sn_clock_now() - before;
   // memory may run out before the time does
   assert_true(err.code == SN_ERR_TIMEOUT || err.code == SN_ERR_LIMIT);
-  assert_true(seconds <= 10);
+  assert_true(seconds <= 60);
   const char *pipe = in_folder("pipe.xml");
   assert_int_equal(mkfifo(pipe, 0600), 0);
   err = load_error(c, pipe);
@@ -377,7 +377,7 @@ static void a_bad_importer_is_reported(void **state) {
       {"yes 'a line of noise' | head -100000 >&2; echo the end >&2; exit 3", SN_ERR_FORMAT, "the end"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    SnModelCache *c = open_cache(cases[i].script, 1);
+    SnModelCache *c = open_cache(cases[i].script, cases[i].code == SN_ERR_TIMEOUT ? 1 : 60);
     const SnError err = load_error(c, file);
     assert_text(&err, cases[i].code, cases[i].text);
     sn_model_cache_close(c);
