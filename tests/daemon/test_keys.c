@@ -235,9 +235,17 @@ static bool gets_in(const SnTestKeyed *k, const SnTestKey *with, double seconds)
   return in;
 }
 
+// Lines of those who were turned away: one, and one a minute since the first of them came.
+static double first_denied;
+static void expect_few_lines(void) {
+  assert_in_range(sn_test_count_logged(&keyed.daemon, "event=denied "), 1,
+                  1 + (int)((sn_clock_now() - first_denied) / 60));
+}
+
 // Nobody without a key of the list is heard, nor is one who takes another server's key for the daemon's.
 static void test_strangers(void **state) {
   (void)state;
+  first_denied = sn_clock_now();
   assert_false(gets_in(&keyed, NULL, 0.5));
   assert_false(gets_in(&keyed, &stranger, 0.5));
   SnTestKey half = key[ADMIN];  // the public key is no secret
@@ -247,7 +255,7 @@ static void test_strangers(void **state) {
   wrong.server = stranger;
   assert_false(gets_in(&wrong, &key[ADMIN], 0.5));
   assert_true(gets_in(&keyed, &key[ADMIN], 10));
-  assert_int_equal(sn_test_count_logged(&keyed.daemon, "event=denied "), 1);
+  expect_few_lines();
 }
 
 // Each of many strangers is turned away; others do not notice, files do not pile up, the log has no line more.
@@ -264,12 +272,12 @@ static void test_storm_of_strangers(void **state) {
     sn_test_receive(&c, 0.005);
     sn_test_disconnect(&c);
   }
-  assert_true(sn_test_answers(&good, 1));
+  assert_true(sn_test_answers(&good, 30));
   for (double until = sn_clock_now() + 20; sn_test_daemon_files(&keyed.daemon) > files + 2 && sn_clock_now() < until;)
     usleep(50000);
   assert_in_range(sn_test_daemon_files(&keyed.daemon), 1, files + 2);
   assert_true(gets_in(&keyed, &key[WATCH], 10));
-  assert_int_equal(sn_test_count_logged(&keyed.daemon, "event=denied "), 1);
+  expect_few_lines();
   sn_test_disconnect(&good);
 }
 
@@ -428,7 +436,7 @@ static void test_lowered_key(void **state) {
   const uint64_t id = sn_test_open(&c, "arm_reach", 1, NULL);
   const int before = sn_test_count_logged(&keyed.daemon, "its key may have none any more");
   sn_test_keyed_reload(&keyed, lowered, "the keys of");
-  for (double until = sn_clock_now() + 10; sn_clock_now() < until; usleep(10000))
+  for (double until = sn_clock_now() + 60; sn_clock_now() < until; usleep(10000))
     if (sn_test_count_logged(&keyed.daemon, "its key may have none any more") > before) break;
   assert_int_equal(sn_test_count_logged(&keyed.daemon, "its key may have none any more"), before + 1);
   assert_true(sn_test_answers(&c, 10));

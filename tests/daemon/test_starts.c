@@ -84,6 +84,7 @@ static void test_stop_while_planning(void **state) {
   uint64_t id = sn_test_open(&c, "arm_reach", 1, &opened);
   sn_test_send_plan(&c, id, opened->open->initial, 3600);
   assert_true(sn_test_await_planning(&c, id, 60));
+  usleep(500000);  // and has found something
   double began = sn_clock_now();
   assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
   print_message("stopped after %.0f ms\n", 1e3 * (sn_clock_now() - began));
