@@ -35,14 +35,23 @@ plant --json --seconds 0.3 --set planner=sampling --set iterations=0 >"$work/out
 check 'r["plans"] == 4 and r["steps_without_plan"] == 0'
 # Nothing but the deadline ends such a plan: it is that of real time, a small part of a second.
 check 'r["latency_p50"] < 0.5'
-# Iterations end these; a deadline of 1 s lets them be done, whatever the machine.
+# Iterations end these, and make the same plans each time: a deadline of 1 s lets them be done. A machine that is busy with
+# other things may not do so now and then, so that a pair has some tries.
+same_twice() {
+  for _ in 1 2 3 4 5; do
+    plant --json --seconds 0.3 "$@" >"$work/first"
+    plant --json --seconds 0.3 "$@" >"$work/out"
+    if python3 -c "
+import json, sys; first, second = (json.load(open('$work/' + name)) for name in ('first', 'out'))
+sys.exit(first['cost_end'] != second['cost_end'])"; then return; fi
+  done
+  echo "FAIL  $*: each time another cost: $(cat "$work/first" "$work/out")" >&2
+  exit 1
+}
 for settings in "planner=sampling iterations=2" "planner=adam adam_iterations=2"; do
   set=()
   for setting in $settings; do set+=(--set "$setting"); done
-  plant --json --seconds 0.3 "${set[@]}" >"$work/out"
-  cp "$work/out" "$work/first"
-  plant --json --seconds 0.3 "${set[@]}" >"$work/out"
-  check 'r["cost_end"] == json.load(open("'"$work/first"'"))["cost_end"]'
+  same_twice "${set[@]}"
 done
 # The best of more random controls is as good or better: the first ones are the same.
 echo '{"cost_end": Infinity}' >"$work/first"

@@ -83,9 +83,12 @@ def test_a_short_gallery(tmp_path: Path) -> None:
 
 
 def test_figures_of_the_view() -> None:
-    done = run("bench_view.py", "--no-browser", "--seconds=1", "--warm=1", "--poses=8", "--json")
-    assert done.returncode == 0, done.stderr
-    figures = json.loads(done.stdout[done.stdout.index("{") :])
+    for seconds in (1, 4, 16):  # more, where the machine is busy with other things
+        done = run("bench_view.py", "--no-browser", f"--seconds={seconds}", "--warm=1", "--poses=8", "--json")
+        assert done.returncode == 0, done.stderr
+        figures = json.loads(done.stdout[done.stdout.index("{") :])
+        if figures["new plans a second"] > 0:
+            break
     assert 0 < figures["frames a second, shown"] <= 31
     assert figures["frames a second, drawn by the browser"] is None
     assert figures["new plans a second"] > 0
