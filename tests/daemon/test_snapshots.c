@@ -185,8 +185,8 @@ static void test_waits_for_the_plan(void **state) {
   Sinew__V1__SnapshotRequest in = SINEW__V1__SNAPSHOT_REQUEST__INIT;
   in.session = sn_test_open(&client, "arm_reach", 1, &opened);
   sn_test_done(sn_test_plan(&client, in.session, opened->open->initial, 0.01));
-  sn_test_send_plan(&client, in.session, opened->open->initial, 4);
-  assert_true(sn_test_await_planning(&client, in.session, 3));
+  sn_test_send_plan(&client, in.session, opened->open->initial, 8);
+  assert_true(sn_test_await_planning(&client, in.session, 6));
   for (int i = 0; i < 20; i++) sn_test_send(&client, SN_TEST_MESSAGE(snapshot, SNAPSHOT, &in));
   int refused = 0, taken = 0, planned = 0;
   for (int i = 0; i < 21; i++) {
