@@ -36,6 +36,14 @@ static bool answers_to(const SnTestDaemon *d, uid_t user) {
   return WEXITSTATUS(status) == 0;
 }
 
+// Whether one who is let in is: he asks again, for a connection that is not heard soon after others have ended may be
+// ended with them.
+static bool answers_at_last(const SnTestDaemon *d, uid_t user) {
+  for (int i = 0; i < 20; i++)
+    if (answers_to(d, user)) return true;
+  return false;
+}
+
 static void start(SnTestDaemon *d, const char *option) {
   sn_test_daemon_prepare(d);
   assert_int_equal(chmod(d->folder, 0755), 0);
@@ -68,12 +76,12 @@ static void test_users(void **state) {
   assert_true(sn_test_answers(&c, 10));
   if (geteuid() == 0) {
     const double began = sn_clock_now();
-    assert_true(answers_to(&d, FRIEND));
+    assert_true(answers_at_last(&d, FRIEND));
     assert_false(answers_to(&d, STRANGER));
     const int files = sn_test_daemon_files(&d);
     for (int i = 0; i < TIMES; i++) assert_false(answers_to(&d, STRANGER));
     assert_in_range(sn_test_daemon_files(&d), 1, files + 1);
-    assert_true(answers_to(&d, FRIEND));
+    assert_true(answers_at_last(&d, FRIEND));
     assert_true(sn_test_answers(&c, 10));
     for (double until = sn_clock_now() + 60; sn_clock_now() < until && !sn_test_daemon_logged(&d, "user 54322");)
       usleep(10000);

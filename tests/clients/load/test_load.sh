@@ -58,6 +58,9 @@ if report["rate"] < 200:
     sys.exit(print(f"skipped: shares of sessions: {report['rate']:g} plans a second are too few to tell"))
 for busy in report["stages"][1:]:
     assert busy["replaced"] > 0, busy
+    if busy["planned"] < 10 * report["sessions"]:
+        print(f"skipped: shares of sessions: {busy['planned']} plans beside other programs are too few to tell")
+        continue
     assert 0 < busy["most"] <= 5 * busy["least"], busy
 PYTHON
 [ ! -s log ] || ! grep -qi error log || fail "$(cat log)"

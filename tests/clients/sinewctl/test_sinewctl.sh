@@ -121,7 +121,7 @@ grep -qE '^ +[0-9.]+ +- +- +- +- +- +- +0 +2  cpu$' "$work/watch" || { cat "$wor
 # A cost that does not fall: of eleven plans without noise.
 check 'r["session"] > 0' open arm_reach planner=sampling candidates=1 iterations=1 lease=3000
 third=$(python3 -c "import json; r = json.load(open('$work/out')); json.dump(r['initial'], open('$work/state', 'w')); print(r['session'])")
-for k in 1 2 3 4 5 6 7 8 9 10 11; do check "r['unimproved'] == $k" plan "$third" "$work/state"; done
+for k in 1 2 3 4 5 6 7 8 9 10 11; do check "r['unimproved'] == $k" --deadline 60 plan "$third" "$work/state"; done
 ctl --json watch "$third" --count 1 >"$work/watch"
 python3 -c "import json; r = json.load(open('$work/watch')); assert r['unimproved'] == 11 and not r['stuck'], r"
 TERM=dumb ctl watch "$third" --count 1 >"$work/watch"
