@@ -3,7 +3,7 @@
     pip install gymnasium mujoco
     python in_gymnasium.py ant -o RUN              # RUN/checkpoint.pt, as `sinew learn ant -o RUN` leaves it
 
-Returns are Gymnasium's: of its own reward, starts, ends and integrator.
+Returns are Gymnasium's: of its own reward, starts and ends, and of its own integrator unless told otherwise.
 """
 
 import argparse
@@ -45,12 +45,15 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path, required=True, help="folder of the training")
     parser.add_argument("--episodes", type=int, default=32, help="(default: 32)")
     parser.add_argument("--limit", type=int, help="actions of an episode at most (default: Gymnasium's, 1000)")
+    parser.add_argument("--integrator", action="store_true", help="the one that the task learns with, by MuJoCo")
     arguments = parser.parse_args()
 
     path = arguments.out / CHECKPOINT
     shac = Shac(make_task(arguments.task), checkpoint.settings_of(path), Physics(1))
     checkpoint.load(path, shac)
     environment = gymnasium.make(ENVIRONMENTS[arguments.task], max_episode_steps=arguments.limit)
+    if arguments.integrator:
+        environment.unwrapped.model.opt.integrator = shac.task.model.opt.integrator
     earned, length, way = np.array([episode(environment, shac, 1000 + k) for k in range(arguments.episodes)]).T
     speed = way / (length * environment.unwrapped.dt)
     whole = (length == environment.spec.max_episode_steps).sum()
