@@ -11,9 +11,9 @@
 #include "daemon/wire/wire.h"
 #include "physics/base/clock.h"
 
-// Requests handled in a row before replies get their turn, and the time between looks at leases and watchdog, in
-// milliseconds.
-enum { HANDLE_BURST = 64, TICK_MS = 50 };
+// Requests handled in a row before replies get their turn; the time between looks at leases and watchdog, and for which
+// refusals are gathered, in milliseconds.
+enum { HANDLE_BURST = 64, TICK_MS = 50, GATHER_MS = 1 };
 
 // Seconds between two words to the supervisor on how it goes.
 #define STATUS_TIME 5.0
@@ -26,6 +26,7 @@ typedef struct Loop {
   SnWire *wire;
   int signals;                       // signalfd
   double published, notified, told;  // telemetry, the watchdog, the status
+  double sent;                       // replies
   uint64_t progress;                 // of the planner, when the watchdog was last fed
   char status[160];                  // that the supervisor knows
   const SnPeer *audience;            // who can subscribe to telemetry: this user's processes; NULL: others too
@@ -63,6 +64,7 @@ static bool handle_request(Loop *loop) {
 
 static void send_replies(Loop *loop) {
   SnDaemon *d = loop->d;
+  loop->sent = sn_clock_now();
   for (SnReply *p = sn_outbox_pop_all(&d->outbox), *next; p; p = next) {
     next = p->next;
     d->errors += p->error != 0;
@@ -79,6 +81,14 @@ static void send_replies(Loop *loop) {
     sn_flight_plan(d->flight, session->id, number, sn_traces_at(&session->traces, number));
     if (sent.stages.first && !sent.stages.in_time) sn_flight_missed(d, now);
   }
+}
+
+// Sends what lies in the outbox, at once where somebody waits for more than a refusal. Of those there are tens of
+// thousands a second where states come faster than plans: each for itself would wake the threads that carry it, here
+// and at the client, and leave less time to plan.
+static void send_due(Loop *loop, bool told) {
+  const SnOutbox *outbox = &loop->d->outbox;
+  if (told || !sn_outbox_holds(outbox) || sn_clock_now() - loop->sent >= 1e-3 * GATHER_MS) send_replies(loop);
 }
 
 static void publish_records(Loop *loop) {
@@ -209,7 +219,8 @@ static SnCode serve(Loop *loop, SnError *err) {
     wait = sn_http_run(d->http, TICK_MS);
     read_requests(loop);
     for (int i = 0; i < HANDLE_BURST && handle_request(loop); i++) continue;
-    send_replies(loop);
+    send_due(loop, ready[0]);
+    if (sn_outbox_holds(&d->outbox) && wait > GATHER_MS) wait = GATHER_MS;
     publish_records(loop);
     sn_wire_flush(loop->wire);
     const double now = sn_clock_now();

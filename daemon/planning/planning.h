@@ -164,7 +164,8 @@ SnCode sn_scheduler_start(SnScheduler *scheduler, const SnSchedulerDef *def, SnE
 // Takes a session over. Any thread may call it.
 void sn_scheduler_add(SnScheduler *scheduler, SnSession *session);
 
-// Hands a plan request over; the one that it replaces is answered. The event loop calls it.
+// Hands a state over, of a plan request or of a stream; a request that it replaces is answered. The event loop calls
+// it.
 void sn_scheduler_state(SnScheduler *scheduler, SnJob *job);
 
 // Notes how many seconds after its last slice the answer of a plan was handed to its socket. The event loop calls it.

@@ -46,6 +46,15 @@ static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, cons
   sn_job_free(job);
 }
 
+// Refuses a state that was not begun, if no newer one has: then it has been answered.
+static void refuse_state(SnScheduler *s, SnSession *session, SnJob *job, Sinew__V1__Error__Code code,
+                         const char *text) {
+  if (job && sn_session_claim(session, job->number))
+    refuse(s, job, code, text);
+  else
+    sn_job_free(job);
+}
+
 // Answers what is left of a session that goes.
 static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code code, const char *text) {
   const bool stops = code == SINEW__V1__ERROR__CODE__SHUTTING_DOWN;
@@ -53,11 +62,11 @@ static void leave(SnScheduler *s, SnSession *session, Sinew__V1__Error__Code cod
   if (sn_job_streams(newest))
     sn_job_free(newest);
   else
-    refuse(s, newest, code, text);
+    refuse_state(s, session, newest, code, text);
   sn_serve_stream_end(s, session,
                       stops ? SINEW__V1__STREAM_REPLY__END__SHUTTING_DOWN : SINEW__V1__STREAM_REPLY__END__CLOSED);
   if (session->active) sn_serve_finish(s, session);
-  refuse(s, session->waiting, code, text);
+  refuse_state(s, session, session->waiting, code, text);
   session->waiting = NULL;
   sn_serve_drop_evaluation(session);
   for (SnJob *job = session->evaluations, *next; job; job = next) {
@@ -107,13 +116,13 @@ static void run_command(SnScheduler *s, SnJob *job) {
   session->last_evaluation = &job->next;
 }
 
-// Fetches the newest state of each session; the one that it replaces is answered.
+// Fetches the newest state of each session; the one that it replaces has been answered (replace.c).
 static void fetch_states(SnScheduler *s) {
   for (SnSession *p = s->sessions; p; p = p->next) {
     SnJob *newest = sn_mailbox_pop(&p->states);
     if (!newest) continue;
     newest->taken = sn_clock_now();
-    if (p->waiting) sn_serve_replaced(s, p, p->waiting);
+    sn_job_free(p->waiting);
     sn_turn_take(p, newest);
   }
 }
@@ -127,7 +136,8 @@ static void update_streams(SnScheduler *s) {
       if (p->stream.running) {
         sn_serve_stream_receive(p, p->waiting);
       } else {
-        refuse(s, p->waiting, SINEW__V1__ERROR__CODE__STATE, "this session has no stream; a StreamRequest begins one");
+        refuse_state(s, p, p->waiting, SINEW__V1__ERROR__CODE__STATE,
+                     "this session has no stream; a StreamRequest begins one");
         p->waiting = NULL;
         p->turn_due = INFINITY;
       }
@@ -300,13 +310,6 @@ SnCode sn_scheduler_start(SnScheduler *s, const SnSchedulerDef *def, SnError *er
 void sn_scheduler_add(SnScheduler *s, SnSession *session) {
   session->next = atomic_load(&s->arriving);
   while (!atomic_compare_exchange_weak(&s->arriving, &session->next, session)) continue;
-  sn_queue_wake(&s->commands);
-}
-
-void sn_scheduler_state(SnScheduler *s, SnJob *job) {
-  SnSession *session = job->session;
-  SnJob *replaced = sn_mailbox_push(&session->states, job);
-  if (replaced) sn_serve_replaced(s, session, replaced);
   sn_queue_wake(&s->commands);
 }
 

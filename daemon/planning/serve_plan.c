@@ -51,6 +51,10 @@ bool sn_serve_begin(SnScheduler *s, SnSession *session) {
   SnJob *job = session->waiting;
   const bool streams = sn_job_streams(job);
   session->waiting = NULL;
+  if (!sn_session_claim(session, job->number)) {
+    sn_job_free(job);
+    return false;
+  }
   session->turn = sn_clock_now();
   SnScratch scratch = {0};
   SnApplied applied = {0};
@@ -243,24 +247,4 @@ void sn_serve_finish(SnScheduler *s, SnSession *session) {
   sn_job_free(job);
   sn_serve_snapshots(s, session);
   sn_serve_keep_warm(s, session, false);
-}
-
-void sn_serve_replaced(SnScheduler *s, SnSession *session, SnJob *job) {
-  sn_metrics_replaced(&session->metrics);
-  sn_metrics_replaced(s->metrics);
-  if (!sn_job_streams(job)) {
-    Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
-    out.session = session->id;
-    out.status = SINEW__V1__PLAN__STATUS__REPLACED;
-    out.state_time = job->request->plan->state->time;
-    out.age = sn_job_timing(job, sn_clock_now()).age;
-    // Another thread may call this, so nothing is read of what the planner thread has of the session.
-    const SnStages stages = {.arrived = job->route.arrived,
-                             .due = job->due,
-                             .state_time = out.state_time,
-                             .status = (int)out.status,
-                             .packed = sn_clock_now()};
-    sn_outbox_plan(s->outbox, &job->route, &out, &stages);
-  }
-  sn_job_free(job);
 }

@@ -8,7 +8,7 @@
 
 // ---- plans (serve_plan.c) ----
 
-// Begins the plan that waits. Returns false when it was refused; then it has been answered.
+// Begins the plan that waits. Returns false when it was refused, or a newer state has come; then it has been answered.
 bool sn_serve_begin(SnScheduler *scheduler, SnSession *session);
 
 // Ends the plan in the making and answers it.
@@ -23,9 +23,6 @@ void sn_serve_send_plan(SnScheduler *scheduler, const SnSession *session, const 
 void sn_serve_count_answer(const SnScheduler *scheduler, SnSession *session, SnTiming timing);
 // Counts a plan that is sent; the first one of a session whose rollouts overflowed is logged.
 void sn_serve_count_plan(const SnScheduler *scheduler, SnSession *session, const Sinew__V1__Plan *plan, double now);
-
-// Answers a plan request whose place a newer one has taken, and frees it. Any thread may call it.
-void sn_serve_replaced(SnScheduler *scheduler, SnSession *session, SnJob *job);
 
 // Packs rows of states that begin at time `start` [s] and are `step` [s] apart.
 Sinew__V1__Trajectory *sn_serve_trajectory(SnScratch *scratch, const SnSession *session, const SnTrajectory *states,

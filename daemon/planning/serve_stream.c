@@ -51,6 +51,7 @@ static void stop(SnScheduler *s, SnSession *session) {
   atomic_store(&session->streaming, false);
   if (sn_job_streams(session->active)) sn_serve_finish(s, session);
   if (!sn_job_streams(session->waiting)) return;
+  sn_session_claim(session, session->waiting->number);
   sn_job_free(session->waiting);
   session->waiting = NULL;
   session->turn_due = INFINITY;

@@ -12,6 +12,13 @@ const char *sn_stream_remark(const SnSessionSettings *settings) {
          "where the body does not wait for them, set it to what passes until they are";
 }
 
+bool sn_session_claim(SnSession *session, uint64_t number) {
+  uint64_t before = atomic_load(&session->decided);
+  while (before < number)
+    if (atomic_compare_exchange_weak(&session->decided, &before, number)) return true;
+  return false;
+}
+
 void sn_session_free(SnSession *session, SnModels *models) {
   if (!session) return;
   sn_planner_free(session->planner);

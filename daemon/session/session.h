@@ -24,6 +24,7 @@ typedef struct SnJob {
   SnRoute route;
   SnSession *session;           // it belongs to, or NULL
   double due;                   // when its answer is wanted, on sn_clock_now(); INFINITY: any time
+  uint64_t number;              // number of a state among those of its session
   double taken;                 // when the planner thread took it out of the mailbox
   Sinew__V1__Request *request;  // validated; the job owns it
   SnPlanner *planner;           // for a reset with a new seed: made by the loader; else NULL
@@ -131,6 +132,15 @@ typedef struct SnStream {
   uint64_t version;
 } SnStream;
 
+// Holds what an answer to a state needs when a newer one takes its place.
+typedef struct SnLatest {
+  uint64_t number;  // number of the state in its session; 0: there was none
+  SnRoute route;
+  bool streams;  // it is of continuous mode, and has no answer then
+  double time;   // stamp of the state
+  double due;
+} SnLatest;
+
 struct SnSession {
   // Fixed from the opening on; any thread reads.
   uint64_t id;
@@ -144,16 +154,18 @@ struct SnSession {
   bool on_device;    // it plans on the device, as long as that is not lost
   SnMailbox states;  // SnJob with a plan request
   SnMetrics metrics;
-  SnSettings opened_with;  // settings of the planner at the opening: those that are not live stay so
-  atomic_int holds;        // loader threads that read the part above; it is not freed before they let go
-  atomic_bool closing;     // set by the event loop, which then forgets the session
-  atomic_bool streaming;   // in continuous mode: set by the event loop when it begins, cleared by who ends it
+  SnSettings opened_with;    // settings of the planner at the opening: those that are not live stay so
+  atomic_int holds;          // loader threads that read the part above; it is not freed before they let go
+  atomic_bool closing;       // set by the event loop, which then forgets the session
+  atomic_bool streaming;     // in continuous mode: set by the event loop when it begins, cleared by who ends it
+  _Atomic uint64_t decided;  // number of the newest state that was begun or refused, see sn_session_claim
   _Atomic uint64_t config_version;
   _Atomic double lease;  // [s]
 
   // The event loop's.
   SnOutcomes outcomes;
   SnTraces traces;
+  SnLatest latest;
   double heard;   // when the latest request came, or, if later, when its answer is due
   SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
   double left;    // when that was seen to have ended, on sn_clock_now(); 0: it has not
@@ -188,6 +200,10 @@ struct SnSession {
 
 // Returns a warning about such settings in continuous mode; "" for none. The text is static.
 const char *sn_stream_remark(const SnSessionSettings *settings);
+
+// Takes a state on by its number: who begins it, or answers it without, asks first. Returns true for one caller alone.
+// Any thread may call it.
+bool sn_session_claim(SnSession *session, uint64_t number);
 
 // Frees a session and all that it owns, and releases its model. No thread may know it any more.
 void sn_session_free(SnSession *session, SnModels *models);

@@ -82,13 +82,20 @@ SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply
   return p;
 }
 
-void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
-  if (!reply) return;
+// Puts a reply behind those that lie here. Returns whether it is the first that the event loop is to be told of.
+static bool append(SnOutbox *outbox, SnReply *reply, bool tells) {
   pthread_mutex_lock(&outbox->mutex);
-  const bool first = outbox->first == NULL;  // others are taken together with those before them
+  const bool first = tells && !outbox->told;
+  outbox->told = outbox->told || tells;
   *outbox->last = reply;
   outbox->last = &reply->next;
   pthread_mutex_unlock(&outbox->mutex);
+  return first;
+}
+
+void sn_outbox_send(SnOutbox *outbox, SnReply *reply) {
+  if (!reply) return;
+  const bool first = append(outbox, reply, true);  // others are taken together with those before them
   if (first) sn_outbox_wake(outbox);
 }
 
@@ -96,14 +103,27 @@ void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *r
   sn_outbox_send(outbox, sn_outbox_pack(outbox, route, reply));
 }
 
-void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
+static SnReply *pack_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_PLAN;
   reply.plan = plan;
   SnReply *packed = sn_outbox_pack(outbox, route, &reply);
   if (packed) packed->stages = *stages;
-  sn_outbox_send(outbox, packed);
+  return packed;
 }
+
+void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
+  sn_outbox_send(outbox, pack_plan(outbox, route, plan, stages));
+}
+
+void sn_outbox_hold_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages) {
+  SnReply *packed = pack_plan(outbox, route, plan, stages);
+  if (!packed) return;
+  append(outbox, packed, false);
+  outbox->held = true;
+}
+
+bool sn_outbox_holds(const SnOutbox *outbox) { return outbox->held; }
 
 void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__Code code, const char *format, ...) {
   char text[4100];
@@ -128,7 +148,9 @@ SnReply *sn_outbox_pop_all(SnOutbox *outbox) {
   SnReply *all = outbox->first;
   outbox->first = NULL;
   outbox->last = &outbox->first;
+  outbox->told = false;
   fill_spares(outbox);
   pthread_mutex_unlock(&outbox->mutex);
+  outbox->held = false;
   return all;
 }

@@ -65,7 +65,9 @@ typedef struct SnOutbox {
   SnReply *first, **last;
   SnReply *spare;  // under the mutex, as `spares`: for errors that find no memory
   int spares;
-  int wake;  // eventfd; readable while replies lie here
+  bool told;  // under the mutex: the event loop knows that replies lie here
+  bool held;  // the event loop's: there may be some that it was not told of
+  int wake;   // eventfd; readable while it was told and has not taken them
 } SnOutbox;
 
 bool sn_outbox_init(SnOutbox *outbox);
@@ -76,6 +78,10 @@ void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *r
 
 // Packs a plan with its stages, otherwise as sn_outbox_reply.
 void sn_outbox_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages);
+// Packs a plan, and tells nobody: the event loop, which calls it, sends such replies together (sn_outbox_holds).
+void sn_outbox_hold_plan(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Plan *plan, const SnStages *stages);
+// Returns whether there are such replies. The event loop calls it.
+bool sn_outbox_holds(const SnOutbox *outbox);
 
 // Packs a reply to be sent later; the result does not refer to `reply` any more. If there is no memory for it, or
 // `reply` is NULL since there was none before, the result is an error that says so. Returns NULL when even the spare

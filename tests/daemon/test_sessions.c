@@ -325,6 +325,38 @@ static void test_newest_state_wins_over_one_that_waits(void **state) {
   sn_test_done(opened);
 }
 
+// A refusal leaves by itself: of states whose plans take a quarter of an hour the one between is refused at once.
+static void test_refused_while_another_plan_is_made(void **state) {
+  (void)state;
+  enum { STATES = 3, DEADLINE = 1000 };
+  Sinew__V1__Reply *opened;
+  const uint64_t id = sn_test_open(&client, "arm_reach", 1, &opened);
+  Sinew__V1__State s = *opened->open->initial;
+  for (int i = 0; i < STATES; i++) {
+    s.time = 0.001 * i;
+    sn_test_send_plan(&client, id, &s, DEADLINE);
+    if (i == 0) usleep(50000);
+  }
+  const uint64_t latest = client.id;
+  Sinew__V1__Reply *r = sn_test_receive(&client, 30);
+  assert_non_null(r);
+  assert_int_equal(r->plan->status, SINEW__V1__PLAN__STATUS__REPLACED);
+  assert_true(r->id == latest - 1 || r->id == latest - 2);  // the first one, if it was not begun yet
+  sn_test_done(r);
+  Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  close.session = id;
+  request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
+  request.close = &close;
+  sn_test_send(&client, &request);
+  for (int i = 0; i < STATES; i++) {  // of the close, and of the other states
+    r = sn_test_receive(&client, 30);
+    assert_non_null(r);
+    sn_test_done(r);
+  }
+  sn_test_done(opened);
+}
+
 // A client that vanishes in the middle: its session ends with its lease, the others go on.
 static void test_client_vanishes(void **state) {
   (void)state;
@@ -453,6 +485,7 @@ int main(void) {
       cmocka_unit_test(test_equal_deadlines_share),
       cmocka_unit_test(test_newest_state_wins),
       cmocka_unit_test(test_newest_state_wins_over_one_that_waits),
+      cmocka_unit_test(test_refused_while_another_plan_is_made),
       cmocka_unit_test(test_client_vanishes),
       cmocka_unit_test(test_client_never_reads),
       cmocka_unit_test(test_limits_on_sessions_and_connections),

@@ -173,9 +173,38 @@ static void test_outbox(void **state) {
   sn_outbox_free(&outbox);
 }
 
+// What is held wakes nobody; whatever else comes does, and takes it along, oldest first.
+static void test_held(void **state) {
+  (void)state;
+  enum { REPLIES = 4 };
+  SnOutbox outbox;
+  const SnStages stages = {.arrived = 1, .due = 2};
+  Sinew__V1__Plan plan = SINEW__V1__PLAN__INIT;
+  Sinew__V1__Reply other = SINEW__V1__REPLY__INIT;
+  assert_true(sn_outbox_init(&outbox));
+  for (int round = 0; round < 2; round++) {
+    assert_false(sn_outbox_holds(&outbox));
+    for (uint64_t id = 1; id < REPLIES; id++) sn_outbox_hold_plan(&outbox, &(SnRoute){.id = id}, &plan, &stages);
+    assert_true(sn_outbox_holds(&outbox));
+    assert_false(readable(&outbox, 0));
+    sn_outbox_reply(&outbox, &(SnRoute){.id = REPLIES}, &other);
+    assert_true(readable(&outbox, 0));
+    uint64_t id = 0;
+    for (SnReply *p = sn_outbox_pop_all(&outbox), *next; p; p = next) {
+      next = p->next;
+      assert_int_equal(p->route.id, ++id);
+      assert_true(p->stages.due == (id < REPLIES ? stages.due : 0));
+      free(p);
+    }
+    assert_int_equal(id, REPLIES);
+    assert_false(readable(&outbox, 0));
+  }
+  sn_outbox_free(&outbox);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_a_request_meets_a_reply, setup, teardown),
                                      cmocka_unit_test_setup_teardown(test_many_at_once, setup, teardown),
-                                     cmocka_unit_test(test_outbox)};
+                                     cmocka_unit_test(test_outbox), cmocka_unit_test(test_held)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
