@@ -109,13 +109,27 @@ static bool streams(unsigned kind) {
   return kind == SINEW__V1__REQUEST__BODY_STREAM || kind == SINEW__V1__REQUEST__BODY_STREAM_STATE;
 }
 
+// Fails for a reply to a request of an earlier life, and tells of it and of the sessions that the planner thread has.
+static void fail_late(const Sinew__V1__Reply *reply) {
+  const Sinew__V1__Plan *plan = reply->body_case == SINEW__V1__REPLY__BODY_PLAN ? reply->plan : NULL;
+  for (const SnSession *p = d->scheduler.sessions; p; p = p->next)
+    fprintf(stderr, "fuzz: session %llu, held by %d, closing %d, streams %d\n", (unsigned long long)p->id,
+            atomic_load(&p->holds), atomic_load(&p->closing), p->stream.running);
+  if (plan)
+    fprintf(stderr, "fuzz: plan %llu of session %llu, status %u, of a stream %llu, age %g s\n",
+            (unsigned long long)plan->sequence, (unsigned long long)plan->session, (unsigned)plan->status,
+            (unsigned long long)plan->stream_sequence, plan->age);
+  fuzz_fail("request %llu of an earlier life, %llu before this one, has a reply of kind %u",
+            (unsigned long long)reply->id, (unsigned long long)(base - reply->id), (unsigned)reply->body_case);
+}
+
 static void take_reply(const SnReply *p) {
   Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
   if (!reply || reply->id != p->route.id || reply->id == 0 || reply->id > base + latest)
     fuzz_fail("a reply that is none");
   const bool ended = reply->id <= base;  // of earlier lives only ends of streams and refusals of states may come
   if (ended && reply->body_case != SINEW__V1__REPLY__BODY_STREAM && reply->body_case != SINEW__V1__REPLY__BODY_ERROR)
-    fuzz_fail("a request of an earlier life has a reply of kind %u", (unsigned)reply->body_case);
+    fail_late(reply);
   Asked *a = &asked[ended ? 0 : reply->id - base];
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
@@ -215,6 +229,15 @@ static void send(unsigned kind, FuzzBytes *input) {
   handle(kind, frame, size);
 }
 
+// Whether a request that was changed still has its number: a tag that was changed can be that of a second one, which
+// then counts.
+static bool keeps_number(const uint8_t *frame, size_t size, uint64_t id) {
+  Sinew__V1__Request *changed = sinew__v1__request__unpack(NULL, size, frame);
+  const bool keeps = !changed || changed->id == id;
+  sinew__v1__request__free_unpacked(changed, NULL);
+  return keeps;
+}
+
 // Begins a session again from the latest snapshot, with some of its bytes changed.
 static void restore(FuzzBytes *input) {
   static uint8_t frame[MESSAGE_BYTES];
@@ -234,7 +257,7 @@ static void restore(FuzzBytes *input) {
     const size_t at = fuzz_byte(input) << 8;
     frame[head + (at | fuzz_byte(input)) % (size - head)] ^= (uint8_t)fuzz_byte(input);
   }
-  handle(SINEW__V1__REQUEST__BODY_RESET, frame, size);
+  if (keeps_number(frame, size, request.id)) handle(SINEW__V1__REQUEST__BODY_RESET, frame, size);
 }
 
 // What a subscriber to records sends.
