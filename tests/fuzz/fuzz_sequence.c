@@ -109,6 +109,13 @@ static bool streams(unsigned kind) {
   return kind == SINEW__V1__REQUEST__BODY_STREAM || kind == SINEW__V1__REQUEST__BODY_STREAM_STATE;
 }
 
+// Whether a reply may come in a later life than its request: the end of a stream, a refusal of its states; a plan of
+// it, which the planner thread was at when the session was closed.
+static bool may_be_late(const Sinew__V1__Reply *reply) {
+  return reply->body_case == SINEW__V1__REPLY__BODY_STREAM || reply->body_case == SINEW__V1__REPLY__BODY_ERROR ||
+         (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->stream_sequence > 0);
+}
+
 // Fails for a reply to a request of an earlier life, and tells of it and of the sessions that the planner thread has.
 static void fail_late(const Sinew__V1__Reply *reply) {
   const Sinew__V1__Plan *plan = reply->body_case == SINEW__V1__REPLY__BODY_PLAN ? reply->plan : NULL;
@@ -127,9 +134,8 @@ static void take_reply(const SnReply *p) {
   Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, p->size, p->bytes);
   if (!reply || reply->id != p->route.id || reply->id == 0 || reply->id > base + latest)
     fuzz_fail("a reply that is none");
-  const bool ended = reply->id <= base;  // of earlier lives only ends of streams and refusals of states may come
-  if (ended && reply->body_case != SINEW__V1__REPLY__BODY_STREAM && reply->body_case != SINEW__V1__REPLY__BODY_ERROR)
-    fail_late(reply);
+  const bool ended = reply->id <= base;
+  if (ended && !may_be_late(reply)) fail_late(reply);
   Asked *a = &asked[ended ? 0 : reply->id - base];
   if (a->replies++ > 0 && !streams(a->kind))
     fuzz_fail("request %u of kind %u has two replies", (unsigned)(reply->id - base), a->kind);
