@@ -116,15 +116,19 @@ static void run_command(SnScheduler *s, SnJob *job) {
   session->last_evaluation = &job->next;
 }
 
-// Fetches the newest state of each session; the one that it replaces has been answered (replace.c).
+// Fetches the newest state of each session; the one that it replaces has been answered (replace.c). Such answers are
+// sent now, between two slices: who carries them takes less from the slices then.
 static void fetch_states(SnScheduler *s) {
+  bool replaced = false;
   for (SnSession *p = s->sessions; p; p = p->next) {
     SnJob *newest = sn_mailbox_pop(&p->states);
     if (!newest) continue;
     newest->taken = sn_clock_now();
+    replaced = replaced || p->waiting;
     sn_job_free(p->waiting);
     sn_turn_take(p, newest);
   }
+  if (replaced) sn_outbox_wake(s->outbox);
 }
 
 // After the commands that came before them: states of streams renew their lease, without a stream they are refused;
