@@ -29,7 +29,11 @@ refused "no task 'nothing'" -e "ipc://$work/s" --task nothing --clients 1 --sess
 refused "horizn" -e "ipc://$work/s" --clients 1 --sessions 1 --set horizn=3
 refused "sessions" -e "ipc://$work/s" --clients 17 --sessions 17
 
-"$BIN/sinew-load" -e "ipc://$work/s" --clients 24 --sessions 16 --watch 5 --seconds 1.5 --load 0.1,2,10 --deadline 0.04 --json >report.json
+# Where other programs stop the daemon for long, what is sent meanwhile may fill the queue of a client: that is tried again.
+for _ in 1 2 3 4 5; do
+  "$BIN/sinew-load" -e "ipc://$work/s" --clients 24 --sessions 16 --watch 5 --seconds 1.5 --load 0.1,2,10 --deadline 0.04 --json >report.json 2>error && break
+  grep -q 'Resource temporarily unavailable' error || fail "$(cat error)"
+done
 "$BIN/sinew-load" -e "ipc://$work/s" --clients 3 --sessions 2 --seconds 0.2 --load 0.5 --rate 60 >table 2>progress
 cat report.json table
 grep -q '^2 sessions of arm_reach, 3 clients' table || fail "the table's first line"
