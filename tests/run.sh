@@ -33,9 +33,9 @@ part_tidy() {
 part_asan_text="address and undefined-behaviour sanitizers, all tests but the long ones (of closed loops by Adam and of floats on the emulator, the shorter siblings) and rehearsals of tests/device.sh; fewer random states (tests/support/slow.h)"
 part_asan() { build asan && run_tests asan -LE long -E "test_planner_adam$|planner/test_tasks$|test_agree_emulator(_thread)?$|test_device_(sh|pack)$"; }
 
-part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited (a world's lanes: part lanes)"
+part_tsan_text="thread sanitizer over what of the planner has threads, the examples, mailboxes, the emulated device, its owner and sinewd on it, models that are edited, states that are replaced (a world's lanes: part lanes)"
 part_tsan() {
-  local selected=(-R "^planner/(backend|rollout|test)|planner/base/test_pool|optimize/test_multistart|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_device_proxy)"
+  local selected=(-R "^planner/(backend|rollout|test)|planner/base/test_pool|optimize/test_multistart|^clients/examples|mailbox|cuda/device/|cuda/host/test_rollouts|daemon/(test_device|models/test_models|planning/test_(device_proxy|replace))"
     -E "test_planner_(adam|settings)$|planner/test_tasks$|test_cfd$|test_rollout_runner$|_vjp$")
   # The examples want all that is installed.
   build_for tsan "physics/all planner/all proto/all daemon/all cuda/all clients/all" "${selected[@]}"
