@@ -59,16 +59,20 @@ typedef struct SnBlocks {
   int lanes;
 } SnBlocks;
 
+// A block finds NaN in what it has to itself.
 static void run_on_lane(SnLane *lane, void *arg) {
   const SnBlocks *b = arg;
   const SnCall *c = b->call;
+  const SnSlots *slots = &c->work.block;
   for (int i = b->first; i < c->shape.blocks; i += b->step) {
+    const int block = b->backward ? c->shape.blocks - 1 - i : i;
     SN_ONE(lane) {
       memset(b->shared, 0xff, c->shape.shared);
       memset(lane->shared, 0xff, sizeof *lane->shared);
+      if (slots->global) memset(slots->global + (size_t)block * slots->stride, 0xff, slots->stride);
     }
     SN_SYNC(lane);
-    sn_kernel_body(c->kernel, &c->work, b->backward ? c->shape.blocks - 1 - i : i, c->shape.blocks, lane, b->shared);
+    sn_kernel_body(c->kernel, &c->work, block, c->shape.blocks, lane, b->shared);
     SN_SYNC(lane);
   }
 }
