@@ -2,12 +2,12 @@
 #ifndef SINEW_TESTS_CUDA_PLUGIN_FIXTURE_H_
 #define SINEW_TESTS_CUDA_PLUGIN_FIXTURE_H_
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "planner/planner.h"
 #include "planner/rollout/cfd.h"
+#include "tests/planner/counting_clock.h"
 #include "tests/support/oracle.h"
 
 // Holds a body and a task, with the planner that knows its initial state and plan; not on any device.
@@ -20,17 +20,6 @@ typedef struct Scene {
   const SnModel *m;  // with the task's overrides
   SnCost *cost;      // a cost of its own, captured at the start
 } Scene;
-
-// Advances by one second each time it is read.
-typedef struct CountingClock {
-  atomic_long reads;
-} CountingClock;
-
-static inline double counting_now(void *context) {
-  return (double)atomic_fetch_add(&((CountingClock *)context)->reads, 1);
-}
-
-static inline SnClock counting_clock(CountingClock *c) { return (SnClock){counting_now, c}; }
 
 static inline void scene_start(Scene *x) {
   SnError err = {0};
@@ -210,11 +199,7 @@ static inline bool rollouts_until(SnBackend *b, SnBackendModel *d, Rollouts *r, 
 }
 
 // Returns the bytes that a backend takes of its device.
-static inline size_t memory_used(SnBackend *b) {
-  SnBackendMemory m;
-  m = sn_backend_memory(b);
-  return m.used;
-}
+static inline size_t memory_used(SnBackend *b) { return sn_backend_memory(b).used; }
 
 // Opens balls on a plane, and a cart on a rail that shall go where a mocap body is.
 static inline void scene_pile(Scene *x) {

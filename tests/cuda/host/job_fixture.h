@@ -3,6 +3,7 @@
 #ifndef SINEW_TESTS_CUDA_HOST_JOB_FIXTURE_H_
 #define SINEW_TESTS_CUDA_HOST_JOB_FIXTURE_H_
 
+#include "physics/sensor/sensor.h"
 #include "tests/cuda/plugin_fixture.h"
 
 enum { JOB_ITEMS = 4, JOB_STEPS = 20, JOB_MOST = 37, JOB_STARTS = 3, JOB_NUMBERS = 1 << 18 };
@@ -51,7 +52,7 @@ typedef struct Job {
   SnNoiseSettings noise;
   SnCfdSettings cfd;  // contacts from distance in the steps themselves, where there is no way back
   SnTrajectory out[JOB_ITEMS];
-  SnTrajectoryBar bar;
+  SnTrajectoryBar bar[JOB_ITEMS];
   SnBatch batch;
   SnGradient item[JOB_ITEMS];
   SnGradientBatch gradients;
@@ -75,6 +76,13 @@ static inline double *job_out(Job *j, size_t n) { return job_cut(j->number, &j->
 
 static inline double job_wave(int i, int k) { return sin((double)((i + 5) * 7 + k * 3) * 0.37); }
 
+// Returns n numbers near others (NULL: none), of item k alone.
+static inline const double *job_near(Job *j, const double *from, size_t n, double by, int k) {
+  double *to = from ? job_in(j, n) : NULL;
+  for (size_t i = 0; to && i < n; ++i) to[i] = from[i] + by * (0.5 + job_wave((int)i, k));
+  return to;
+}
+
 static inline void job_inputs(Job *j, const Scene *x) {
   const size_t nu = (size_t)j->m->nu, nv = (size_t)j->m->nv, ntarget = (size_t)j->cost->ntarget;
   double *row = job_in(j, nu);
@@ -86,10 +94,10 @@ static inline void job_inputs(Job *j, const Scene *x) {
     j->ctrl[i] = row[i % nu] + 0.1 + 0.1 * job_wave((int)i, (int)(i / (JOB_MOST * nu)) + 11);
   memcpy(j->first, j->ctrl, JOB_MOST * nu * sizeof *j->first);
   for (int k = 0; k < JOB_ITEMS; ++k) {
-    double *qvel = job_in(j, nv);
     j->state[k] = *sn_planner_initial(x->p);
-    for (size_t i = 0; i < nv; ++i) qvel[i] = j->state[k].qvel[i] + 0.1 * job_wave((int)i, k);
-    j->state[k].qvel = qvel;
+    j->state[k].qvel = job_near(j, j->state[k].qvel, nv, 0.1, k);
+    j->state[k].act = job_near(j, j->state[k].act, (size_t)j->m->na, 0.02, k);
+    j->state[k].mocap_pos = job_near(j, j->state[k].mocap_pos, 3 * (size_t)j->m->nmocap, 0.1, k);
     j->state[k].time = 0.1 * k;
     sn_cost_schedule(j->cost, 0.1 * k, (double)j->m->opt.timestep, JOB_MOST + 1,
                      j->target + (size_t)k * (JOB_MOST + 1) * ntarget);
@@ -138,22 +146,28 @@ static inline void job_candidates(Job *j, bool own) {
   if (own) j->batch.out = j->out;
 }
 
-// Makes the bars of a caller's cost, of what has a derivative in every state.
-static inline void job_bar(Job *j) {
-  const size_t rows = JOB_MOST + 1, nv = (size_t)j->m->nv, na = (size_t)j->m->na, nu = (size_t)j->m->nu;
-  j->bar = (SnTrajectoryBar){.cost = 0.5,
-                             .qpos = job_in(j, rows * nv),
-                             .qvel = job_in(j, rows * nv),
-                             .act = job_in(j, rows * na),
-                             .ctrl = job_in(j, JOB_MOST * nu)};
-  for (double *at = (double *)(uintptr_t)j->bar.qpos; at < j->in + j->nin; ++at) *at = job_wave((int)(at - j->in), 2);
+// Makes the bar of item k by a caller's cost, of what has a derivative in every state.
+static inline void job_bar(Job *j, int k) {
+  const SnModel *m = j->m;
+  const size_t rows = JOB_MOST + 1, nv = (size_t)m->nv;
+  const int ns = m->nsensordata;
+  double *first = job_in(j, rows * nv), *sensor;
+  j->bar[k] = (SnTrajectoryBar){.cost = 0.5,
+                                .qpos = first,
+                                .qvel = job_in(j, rows * nv),
+                                .act = job_in(j, rows * (size_t)m->na),
+                                .sensordata = sensor = job_in(j, rows * (size_t)ns),
+                                .ctrl = job_in(j, JOB_MOST * (size_t)m->nu)};
+  for (double *at = first; at < j->in + j->nin; ++at) *at = job_wave((int)(at - j->in), 2);
+  for (int i = 0; i < m->nsensor; ++i)
+    for (int n = 0; n < m->sensor_dim[i] * (int)rows && !sn_sensor_differentiable(m, i); ++n)
+      sensor[n / m->sensor_dim[i] * ns + m->sensor_adr[i] + n % m->sensor_dim[i]] = 0;
 }
 
 static inline void job_gradients(Job *j, const SnCfdSettings *cfd) {
   static const int lengths[JOB_ITEMS] = {JOB_STEPS, JOB_MOST, 7, 1};
   const size_t nu = (size_t)j->m->nu, nv = (size_t)j->m->nv, ntarget = (size_t)j->cost->ntarget;
   j->scalar = job_out(j, JOB_ITEMS * 2);
-  if (j->kind == JOB_BARS) job_bar(j);
   for (int k = 0; k < JOB_ITEMS; ++k) {
     const size_t n = (size_t)lengths[k];
     j->item[k] = (SnGradient){.state = j->state[k],
@@ -168,9 +182,10 @@ static inline void job_gradients(Job *j, const SnCfdSettings *cfd) {
                               .act_bar = job_out(j, (size_t)j->m->na),
                               .target_bar = job_out(j, (n + 1) * ntarget)};
     if (j->kind != JOB_BARS) continue;
+    job_bar(j, k);
     job_trajectory(j, &j->out[k], lengths[k]);
     j->item[k].out = &j->out[k];
-    j->item[k].bar = &j->bar;
+    j->item[k].bar = &j->bar[k];
   }
   j->gradients = (SnGradientBatch){
       .settings = {.method = j->kind == JOB_PRODUCTS ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, .cfd = *cfd},
