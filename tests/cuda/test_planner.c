@@ -1,36 +1,24 @@
 // Planners on a device (the emulator, in double): their plans are the CPU's, bit for bit, also where several share it
 // and where settings change meanwhile; and the device is lost at any launch.
+#include "tests/cuda/host/multistart_fixture.h"
 #include "tests/planner/bench_body.h"
-#include "tests/planner/plans.h"
 
-static SnPool *pool;
-static SnBackend *cpu;
+static Scene scene;
 
 static int setup(void **state) {
-  SnError err = {0};
-  pool = sn_pool_create(1, &err);
-  cpu = sn_backend_cpu(pool, &err);
-  return body_setup(state);
+  (void)state;
+  scene_parse(&scene, body_xml, body_task);
+  return 0;
 }
 
 static int teardown(void **state) {
-  sn_backend_free(cpu);
-  sn_pool_free(pool);
-  return body_teardown(state);
-}
-
-static SnBackend *open_device(const char *fault) {
-  SnError err = {0};
-  SnBackendOptions options = sn_default_backend_options();
-  options.folder = SN_TEST_LIBRARIES;
-  options.fault = fault;
-  SnBackend *b = sn_backend_open("emulator_double", pool, &options, &err);
-  if (!b) fail_msg("%s", err.text);
-  return b;
+  (void)state;
+  scene_close(&scene);
+  return 0;
 }
 
 static SnSettings adam_settings(int iterations) {
-  SnSettings s = task->settings;
+  SnSettings s = scene.task->settings;
   s.planner = SN_PLANNER_ADAM;
   s.adam_iterations = iterations;
   s.adam_rate = 0.05;
@@ -38,54 +26,15 @@ static SnSettings adam_settings(int iterations) {
   return s;
 }
 
-static SnPlanner *make_planner(SnBackend *b, SnBackend *fallback, const SnSettings *s, uint64_t seed,
-                               CountingClock *clock) {
-  SnError err = {0};
-  SnPlannerDef def = sn_default_planner_def();
-  def.model = body.m;
-  def.task = task;
-  def.backend = b;
-  def.fallback = fallback;
-  def.settings = *s;
-  def.seed = seed;
-  if (clock) def.clock = counting_clock(clock);
-  SnPlanner *p = sn_planner_create(&def, &err);
-  if (!p) fail_msg("%s", err.text);
-  return p;
-}
-
-static SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
-  begin_plan(p, r);
-  return finish_plan(p);
-}
-
-static double evaluate(SnPlanner *p, const SnPlan *plan) {
-  SnError err = {0};
-  const SnState *s = sn_planner_initial(p);
-  const SnEvaluateRequest q = {
-      .time = plan->start, .qpos = s->qpos, .qvel = s->qvel, .act = s->act, .nstep = plan->nstep, .ctrl = plan->ctrl};
-  SnEvaluation e;
-  if (sn_planner_evaluate(p, &q, INFINITY, &e, &err) != SN_OK) fail_msg("%s", err.text);
-  return e.cost;
-}
-
-static void same_plan(const SnPlan *a, const SnPlan *b) {
-  assert_true(a->status == b->status && a->iterations == b->iterations && a->candidates == b->candidates);
-  assert_true(a->cost_before == b->cost_before && a->cost_after == b->cost_after && a->nstep == b->nstep);
-  assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof a->gradient_norm);
-  assert_memory_equal(a->ctrl, b->ctrl, sizeof(sn_real) * (size_t)a->nstep * (size_t)a->nu);
-  for (int i = 0; i < a->nterm; ++i) assert_true(a->term[i] == b->term[i]);
-}
-
 // Four plans, one from the other, with a lead and predicted states.
 static void same_plans(SnBackend *device, const SnSettings *s) {
-  SnPlanner *x = make_planner(device, NULL, s, 3, NULL), *y = make_planner(cpu, NULL, s, 3, NULL);
+  SnPlanner *x = planner(&scene, device, s, 3, NULL), *y = planner(&scene, scene.cpu, s, 3, NULL);
   for (int k = 0; k < 4; ++k) {
     SnPlanRequest r = request_of(x, 0.05 * k);
     r.latency = k == 2 ? 0.04 : 0;
     r.want_states = true;
     const SnPlan a = plan_now(x, &r), b = plan_now(y, &r);
-    same_plan(&a, &b);
+    expect_equal(&a, &b);
     assert_string_equal(a.backend, "emulator_double");
     assert_true(a.cost_after <= a.cost_before && !a.device_lost && a.qpos && b.qpos);
     assert_memory_equal(a.qpos, b.qpos, sizeof(sn_real) * (size_t)(a.nstep + 1) * (size_t)a.nq);
@@ -96,7 +45,7 @@ static void same_plans(SnBackend *device, const SnSettings *s) {
 
 static void plans(void **state) {
   (void)state;
-  SnBackend *device = open_device(NULL);
+  SnBackend *device = open_library("emulator_double", 0, NULL);
   SnSettings s = adam_settings(7);
   same_plans(device, &s);
   s.adam_moments = SN_MOMENTS_KEPT;
@@ -115,7 +64,7 @@ static void plans(void **state) {
   s.adam_rate = 1.5;
   s.adam_knots = 0;
   same_plans(device, &s);
-  s = task->settings;
+  s = scene.task->settings;
   same_plans(device, &s);
   sn_backend_free(device);
 }
@@ -125,7 +74,7 @@ static void plans(void **state) {
 static void other_rules(void **state) {
   (void)state;
   static const int kinds[] = {SN_PLANNER_LBFGS, SN_PLANNER_MPPI, SN_PLANNER_CEM, SN_PLANNER_HYBRID};
-  SnBackend *device = open_device("");
+  SnBackend *device = open_library("emulator_double", 0, "");
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
     SnSettings s = adam_settings(3);
     s.planner = kinds[i];
@@ -135,7 +84,7 @@ static void other_rules(void **state) {
     s.lbfgs_iterations = 8;
     s.hybrid_refined = 2;
     s.hybrid_gradients = 3;
-    SnPlanner *x = make_planner(device, NULL, &s, 4, NULL), *y = make_planner(cpu, NULL, &s, 4, NULL);
+    SnPlanner *x = planner(&scene, device, &s, 4, NULL), *y = planner(&scene, scene.cpu, &s, 4, NULL);
     for (int k = 0; k < 3; ++k) {
       const SnPlanRequest r = request_of(x, 0.05 * k);
       begin_plan(x, &r);
@@ -144,7 +93,7 @@ static void other_rules(void **state) {
       sn_planner_finish(x, &a);
       const SnPlan b = plan_now(y, &r);
       assert_true(a.iterations == b.iterations && a.cost_after < a.cost_before);
-      same_plan(&a, &b);
+      expect_equal(&a, &b);
     }
     sn_planner_free(x);
     sn_planner_free(y);
@@ -158,7 +107,8 @@ static void more_room_within_a_round(void **state) {
   (void)state;
   SnError err = {0};
   CountingClock clock = {0};
-  SnBackend *device = open_device(NULL);
+  const SnClock counting = counting_clock(&clock);
+  SnBackend *device = open_library("emulator_double", 0, NULL);
   SnSettings s = adam_settings(3), more = adam_settings(3);
   s.planner = SN_PLANNER_HYBRID;
   s.candidates = 12;
@@ -166,7 +116,7 @@ static void more_room_within_a_round(void **state) {
   s.hybrid_refined = 2;
   s.hybrid_gradients = 20;
   more.adam_starts = 9;
-  SnPlanner *const x = make_planner(device, NULL, &s, 4, &clock), *const y = make_planner(cpu, NULL, &s, 4, NULL);
+  SnPlanner *const x = planner(&scene, device, &s, 4, &counting), *const y = planner(&scene, scene.cpu, &s, 4, NULL);
   const SnPlanRequest r = request_of(x, 0);
   begin_plan(x, &r);
   begin_plan(y, &r);
@@ -180,7 +130,7 @@ static void more_room_within_a_round(void **state) {
     assert_int_equal(sn_planner_configure(both[i], &s, &err), SN_OK);
   }
   const SnPlan a = finish_plan(x), b = finish_plan(y);
-  same_plan(&a, &b);
+  expect_equal(&a, &b);
   sn_planner_free(x);
   sn_planner_free(y);
   sn_backend_free(device);
@@ -192,13 +142,13 @@ static void rates_of_controls(void **state) {
   (void)state;
   char text[3000];
   SnError err = {0};
-  SnTask *const plain = task;
+  SnTask *const plain = scene.task;
   const char *const rest = strstr(body_task, "success:");
   snprintf(text, sizeof text, "%.*s  - {name: rate, residual: {control_rate: all}, weight: 1e-4}\n%s",
            (int)(rest - body_task), body_task, rest);
-  task = sn_task_parse(text, strlen(text), "rates.yaml", &err);
-  if (!task) fail_msg("%s", err.text);
-  SnBackend *device = open_device(NULL);
+  scene.task = sn_task_parse(text, strlen(text), "rates.yaml", &err);
+  if (!scene.task) fail_msg("%s", err.text);
+  SnBackend *device = open_library("emulator_double", 0, NULL);
   SnSettings s = adam_settings(5);
   same_plans(device, &s);
   s.gradient = SN_GRADIENT_PRODUCTS;
@@ -206,8 +156,8 @@ static void rates_of_controls(void **state) {
   s.planner = SN_PLANNER_CEM;
   same_plans(device, &s);
   sn_backend_free(device);
-  sn_task_free(task);
-  task = plain;
+  sn_task_free(scene.task);
+  scene.task = plain;
 }
 
 // The same by sampling, turn by turn: an iteration of all of them is one launch. The device is lost at the first launch
@@ -217,16 +167,16 @@ static void sampled_together(void **state) {
   enum { PLANNERS = 3, PLANS = 2, ITERATIONS = 3 };
   char fault[40];
   snprintf(fault, sizeof fault, "launch:%d", PLANS * ITERATIONS + 1);
-  SnBackend *device = open_device(fault);
+  SnBackend *device = open_library("emulator_double", 0, fault);
   SnPlanner *x[PLANNERS], *y[PLANNERS];
   for (int i = 0; i < PLANNERS; ++i) {
-    SnSettings s = task->settings;
+    SnSettings s = scene.task->settings;
     s.planner = SN_PLANNER_SAMPLING;
     s.iterations = ITERATIONS;
     s.candidates = 8 + i;
     s.noise_scale *= 1 + 0.5 * i;
-    x[i] = make_planner(device, NULL, &s, (uint64_t)i, NULL);
-    y[i] = make_planner(cpu, NULL, &s, (uint64_t)i, NULL);
+    x[i] = planner(&scene, device, &s, (uint64_t)i, NULL);
+    y[i] = planner(&scene, scene.cpu, &s, (uint64_t)i, NULL);
   }
   for (int k = 0; k < PLANS; ++k) {
     SnPlanRequest r = request_of(x[0], 0.05 * k);
@@ -240,7 +190,7 @@ static void sampled_together(void **state) {
       const SnPlan a = finish_plan(x[i]), b = plan_now(y[i], &r);
       assert_false(a.device_lost);
       assert_int_equal(a.iterations, ITERATIONS);
-      same_plan(&a, &b);
+      expect_equal(&a, &b);
     }
   }
   // Submitted, and not sliced before the plan ends, or the next one begins.
@@ -266,9 +216,10 @@ static void tuned(void **state) {
   (void)state;
   SnError err = {0};
   CountingClock clock = {0};
-  SnBackend *device = open_device(NULL);
+  const SnClock counting = counting_clock(&clock);
+  SnBackend *device = open_library("emulator_double", 0, NULL);
   SnSettings s = adam_settings(14);
-  SnPlanner *x = make_planner(device, NULL, &s, 3, &clock), *y = make_planner(cpu, NULL, &s, 3, NULL);
+  SnPlanner *x = planner(&scene, device, &s, 3, &counting), *y = planner(&scene, scene.cpu, &s, 3, NULL);
   const SnPlanRequest r = request_of(x, 0);
   begin_plan(x, &r);
   begin_plan(y, &r);
@@ -278,7 +229,7 @@ static void tuned(void **state) {
     while (sn_planner_iterations(y) < done) assert_false(sn_planner_slice(y, INFINITY));
     SnPlan a, b;
     assert_true(sn_planner_peek(x, &a) && sn_planner_peek(y, &b));
-    same_plan(&a, &b);
+    expect_equal(&a, &b);
     if (++changes > 4) continue;
     s.adam_rate *= 0.8;
     if (changes == 2) s.adam_starts = 4;
@@ -296,18 +247,18 @@ static void tuned(void **state) {
   SnPlan a;
   sn_planner_finish(x, &a);
   const SnPlan b = finish_plan(y);
-  same_plan(&a, &b);
+  expect_equal(&a, &b);
   assert_int_equal(a.iterations, 14);
   sn_planner_free(x);
   sn_planner_free(y);
   sn_backend_free(device);
 }
 
-// The device is lost at launch n, for all n until plans come through: with a fallback every plan has all its
-// iterations.
-static void lost(int planner, bool fallback) {
+// The device of two planners, one of them submitted, is lost at launch n, for all n until plans come through: with a
+// fallback every plan has all its iterations.
+static void lost(int kind, bool fallback) {
   SnSettings s = adam_settings(6);
-  s.planner = planner;
+  s.planner = kind;
   s.lbfgs_iterations = 6;
   s.hybrid_gradients = 3;
   bool through = false;
@@ -315,17 +266,21 @@ static void lost(int planner, bool fallback) {
   for (n = 1; !through; n += n < 6 ? 1 : 4) {
     char fault[40];
     snprintf(fault, sizeof fault, "launch:%d", n);
-    SnBackend *device = open_device(fault);
-    SnPlanner *p = make_planner(device, fallback ? cpu : NULL, &s, 3, NULL);
+    SnBackend *device = open_library("emulator_double", 0, fault);
+    SnPlanner *p[2];
+    for (int i = 0; i < 2; ++i) p[i] = planner_with(&scene, device, fallback, &s, 3, NULL);
     through = true;
-    for (int k = 0; k < 2; ++k) {
-      SnPlanRequest r = request_of(p, 0.05 * k);
-      const SnPlan plan = plan_now(p, &r);
+    for (int k = 0; k < 4; ++k) {
+      if (k % 2 == 0) {
+        for (int i = 0; i < 2; ++i) begin_at(p[i], 0.05 * (k / 2));
+        sn_planner_submit(p[1]);
+      }
+      const SnPlan plan = finish_plan(p[k % 2]);
       if (plan.device_lost) through = false;
       if (fallback || !plan.device_lost) {
         assert_int_equal(plan.status, SN_PLAN_OK);
         assert_int_equal(plan.iterations, sn_settings_iterations(&s));
-        assert_true(plan.cost_after <= plan.cost_before && evaluate(p, &plan) == plan.cost_after);
+        assert_true(plan.cost_after <= plan.cost_before && cost_of(p[k % 2], &plan) == plan.cost_after);
         on_cpu += strcmp(plan.backend, "cpu") == 0;
         assert_true(plan.device_lost == (strcmp(plan.backend, "cpu") == 0));
       } else {
@@ -333,11 +288,11 @@ static void lost(int planner, bool fallback) {
         assert_true(plan.nstep == 40 && (plan.status == SN_PLAN_WARM_START) == (plan.iterations == 0));
       }
     }
-    sn_planner_free(p);
+    for (int i = 0; i < 2; ++i) sn_planner_free(p[i]);
     sn_backend_free(device);
     assert_true(n < 400);
   }
-  printf("planner %d: lost at launches 1 ... %d; %d plans on the CPU, %d warm starts\n", planner, n, on_cpu, alone);
+  printf("planner %d: lost at launches 1 ... %d; %d plans on the CPU, %d warm starts\n", kind, n, on_cpu, alone);
   assert_true(fallback ? on_cpu > 5 : alone > 2);
 }
 

@@ -47,7 +47,7 @@ static const char *const body_task =
 static SnOracle body;
 static SnTask *task;
 
-static int body_setup(void **state) {
+static inline int body_setup(void **state) {
   (void)state;
   SnError err = {0};
   sn_oracle_load_string(&body, body_xml);
@@ -56,7 +56,7 @@ static int body_setup(void **state) {
   return 0;
 }
 
-static int body_teardown(void **state) {
+static inline int body_teardown(void **state) {
   (void)state;
   sn_task_free(task);
   sn_oracle_free(&body);

@@ -58,13 +58,15 @@ static inline SnSettings settings_of(const Scene *x, int horizon, int iterations
   return s;
 }
 
-static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed,
-                                 const SnClock *clock) {
+// Returns a planner on a backend; on the CPU's when that is lost, where `fallback` is set.
+static inline SnPlanner *planner_with(const Scene *x, SnBackend *b, bool fallback, const SnSettings *s, uint64_t seed,
+                                      const SnClock *clock) {
   SnError err = {0};
   SnPlannerDef def = sn_default_planner_def();
   def.model = x->o.m;
   def.task = x->task;
   def.backend = b;
+  def.fallback = fallback ? x->cpu : NULL;
   def.settings = *s;
   def.seed = seed;
   if (clock) def.clock = *clock;
@@ -73,14 +75,24 @@ static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings 
   return p;
 }
 
+static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed,
+                                 const SnClock *clock) {
+  return planner_with(x, b, false, s, seed, clock);
+}
+
 static inline void begin_at(SnPlanner *p, double time) {
   const SnPlanRequest r = request_of(p, time);
   begin_plan(p, &r);
 }
 
-static inline SnPlan plan_at(SnPlanner *p, double time) {
-  begin_at(p, time);
+static inline SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
+  begin_plan(p, r);
   return finish_plan(p);
+}
+
+static inline SnPlan plan_at(SnPlanner *p, double time) {
+  const SnPlanRequest r = request_of(p, time);
+  return plan_now(p, &r);
 }
 
 static inline void expect_equal(const SnPlan *a, const SnPlan *b) {

@@ -1,33 +1,7 @@
 // Rollouts of a backend in a library, on the emulator, against those of the CPU, beside what holds of all jobs
-// (test_jobs.c): by a table in float; more candidates than run at once; what overflows; several sessions in one launch.
+// (test_jobs.c): by a table in float; more candidates than run at once; several sessions in one launch.
 #include "clients/base/statistics.h"
 #include "tests/cuda/plugin_fixture.h"
-
-// It does not matter how much shared memory there is, how many blocks run at once and how many candidates a block
-// takes. (The part tsan runs this.)
-static void shapes_do_not_matter(void **state) {
-  (void)state;
-  static const struct {
-    const char *fault;
-    int threads;
-  } shapes[] = {{"shared:65536", 0}, {"shared:6000", 0}, {"blocks:3", 0}, {"", 1}, {"blocks:3", 1}};
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  Rollouts cpu = rollouts_make(&x, 30, 40), device = rollouts_make(&x, 30, 40);
-  rollouts_noisy(&cpu);
-  rollouts_noisy(&device);
-  rollouts_run(&x, x.cpu, &cpu);
-  for (size_t k = 0; k < sizeof shapes / sizeof shapes[0]; ++k) {
-    SnBackend *b = open_threads("emulator_double", shapes[k].threads, shapes[k].fault);
-    rollouts_clear(&device);
-    rollouts_run(&x, b, &device);
-    rollouts_equal(&cpu, &device);
-    sn_backend_free(b);
-  }
-  rollouts_free(&cpu);
-  rollouts_free(&device);
-  scene_close(&x);
-}
 
 // How far floats are from doubles: the largest relative difference of a candidate's cost. Where bodies touch, rollouts
 // part for good once a contact begins a step earlier or later, so the table is of whole rollouts and not of steps.
@@ -98,34 +72,6 @@ static void some_are_complete(void **state) {
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(b);
-  scene_close(&x);
-}
-
-// Contacts that do not fit are a status on both sides.
-static void overflow_is_told(void **state) {
-  (void)state;
-  enum { STEPS = 5, COUNT = 2 };
-  Scene x;
-  scene_pile(&x);
-  const SnModel *m = x.m;
-  SnModel *narrow = sn_model_copy(m, NULL);
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
-  for (int k = 0; k < 2; ++k) {
-    rollouts_run(&x, x.cpu, &cpu);
-    rollouts_run(&x, b, &device);
-    rollouts_equal(&cpu, &device);
-    for (int i = 0; i < COUNT; ++i) {
-      assert_int_equal(cpu.batch.warn[i] & SN_WARN_CONTACT_FULL, k ? SN_WARN_CONTACT_FULL : 0);
-      assert_int_equal(device.batch.warn[i], cpu.batch.warn[i]);
-    }
-    narrow->nconmax = 1;
-    x.m = narrow;
-  }
-  rollouts_free(&cpu);
-  rollouts_free(&device);
-  sn_backend_free(b);
-  sn_model_free(narrow);
   scene_close(&x);
 }
 
@@ -238,13 +184,13 @@ static void sessions_share_launches(void **state) {
 }
 
 // Slices of time, turn by turn: those that do not wait go on, too, and each has what it has alone. One batch is
-// abandoned on the way and begun anew, one session goes.
+// abandoned on the way and begun anew, one session goes. (The part tsan runs this: several threads run blocks.)
 static void sessions_in_slices(void **state) {
   (void)state;
   enum { N = 4 };
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
-  Sessions *s = sessions_open(&x, open_library("emulator_double", 0, NULL), N, 6);
+  Sessions *s = sessions_open(&x, open_library("emulator_double", 0, "blocks:3"), N, 6);
   CountingClock count = {0};
   bool done[N] = {false};
   sessions_submit(s);
@@ -340,8 +286,7 @@ static void sessions_without_capacity(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(shapes_do_not_matter),     cmocka_unit_test(floats_are_near),
-      cmocka_unit_test(some_are_complete),        cmocka_unit_test(overflow_is_told),
+      cmocka_unit_test(floats_are_near),          cmocka_unit_test(some_are_complete),
       cmocka_unit_test(sessions_share_launches),  cmocka_unit_test(sessions_in_slices),
       cmocka_unit_test(sessions_lose_the_device), cmocka_unit_test(sessions_without_capacity)};
   return cmocka_run_group_tests(tests, NULL, NULL);
