@@ -35,8 +35,8 @@ typedef struct SnPatch {
 // Describes a corner of a clipped polygon: its place, and the sides that end and start there, as in SnPatchCode.
 typedef struct SnClipCorner {
   sn_real x[3];
-  int before;  // known after the last cut
-  int side;
+  short before;  // known after the last cut
+  short side;
 } SnClipCorner;
 
 // Finds the feature of shape s (the first or the second) that the simplex of c names.

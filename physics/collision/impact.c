@@ -102,7 +102,7 @@ SN_LOCAL int impact_corners(const SnSwept *s, const SnConvex *b, const sn_real *
     sn_patch_corner(&patch, i, corner[count].x);
     sn_sub3(d, corner[count].x, s->geom[0].pos);
     if (sn_dot3(d, n) > s->reach) continue;
-    corner[count++].side = i;
+    corner[count++].side = (short)i;
   }
   if (count > SN_SPEC_POINTS) sn_largest_quad(corner, count, pick);
   count = sn_mini(count, SN_SPEC_POINTS);

@@ -16,28 +16,38 @@
 
 enum { MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
 
-// One cut of the clipping: what of the polygon in[n] lies on the inner side of the plane through `at` with normal
-// `inner`; what is cut off makes room for the side `side`.
-SN_LOCAL int multi_cut(const SnClipCorner *in, int n, const sn_real *at, const sn_real *inner, int side,
-                       SnClipCorner *out) {
-  int count = 0;
-  for (int i = 0; i < n; ++i) {
-    const SnClipCorner *a = in + i, *b = i + 1 < n ? a + 1 : in;
+// Moves corners [from, to) on by one place.
+SN_LOCAL void multi_move(SnClipCorner *v, int from, int to) {
+  for (int i = to; i > from; --i) v[i] = v[i - 1];
+}
+
+// One cut of the clipping, in place: what of the polygon v[n] lies on the inner side of the plane through `at` with
+// normal `inner`; what is cut off makes room for the side `side`. Of a convex polygon no corner is written where one is
+// still to be read; where rounding would have it so, those move on.
+SN_LOCAL int multi_cut(SnClipCorner *v, int n, const sn_real *at, const sn_real *inner, int side) {
+  const SnClipCorner first = v[0];
+  SnClipCorner a = first, b;
+  int count = 0, next = 1, end = n;  // corners [next, end) are still to be read
+  for (int i = 0; i < n; ++i, a = b) {
     sn_real ra[3], rb[3], ab[3];
-    sn_sub3(ra, a->x, at);
-    sn_sub3(rb, b->x, at);
+    b = next < end ? v[next++] : first;
+    sn_sub3(ra, a.x, at);
+    sn_sub3(rb, b.x, at);
     const sn_real da = sn_dot3(ra, inner), db = sn_dot3(rb, inner);
     const bool in_a = da > -SN_CCD_MIN, in_b = db > -SN_CCD_MIN;
+    const sn_real t = in_a != in_b && da - db != 0 ? da / (da - db) : -1;
+    const bool cut = t >= 0 && t <= 1;
     if (count + 2 > MULTI_CLIP_MAX) return count;
-    if (in_a != in_b && da - db != 0) {
-      const sn_real t = da / (da - db);
-      if (t >= 0 && t <= 1) {
-        sn_sub3(ab, b->x, a->x);
-        sn_addscl3(out[count].x, a->x, ab, t);
-        out[count++].side = in_a ? side : a->side;
-      }
+    if (next < end && count + cut + in_b > next) {
+      if (end == MULTI_CLIP_MAX) return count;
+      multi_move(v, next++, end++);
     }
-    if (in_b) out[count++] = *b;
+    if (cut) {
+      sn_sub3(ab, b.x, a.x);
+      sn_addscl3(v[count].x, a.x, ab, t);
+      v[count++].side = in_a ? (short)side : a.side;
+    }
+    if (in_b) v[count++] = b;
   }
   return count;
 }
@@ -52,21 +62,17 @@ SN_LOCAL void multi_side(const sn_real *here, const sn_real *next, const sn_real
   sn_normalize3(inner);
 }
 
-// Clips the polygon in buffer[0] by the sides of a face with normal n; returns the buffer with the result, its size in
-// *count.
-SN_LOCAL SnClipCorner *multi_clip(const SnPatch *clip, const sn_real *n, SnClipCorner (*buffer)[MULTI_CLIP_MAX],
-                                  int *count) {
+// Clips the polygon v[n] by the sides of a face with normal `up`; returns its size then.
+SN_LOCAL int multi_clip(const SnPatch *clip, const sn_real *up, SnClipCorner *v, int n) {
   sn_real here[3], next[3], inner[3];
-  int from = 0;
   sn_patch_corner(clip, 0, here);
-  for (int e = 0; e < clip->n; ++e) {
+  for (int e = 0; e < clip->n && n > 0; ++e) {
     sn_patch_corner(clip, e + 1 < clip->n ? e + 1 : 0, next);
-    multi_side(here, next, n, inner);
-    *count = multi_cut(buffer[from], *count, here, inner, SN_PATCH_SIDE + e, buffer[1 - from]);
-    from = 1 - from;
+    multi_side(here, next, up, inner);
+    n = multi_cut(v, n, here, inner, SN_PATCH_SIDE + e);
     sn_copy3(here, next);
   }
-  return buffer[from];
+  return n;
 }
 
 SN_LOCAL sn_real multi_area(const sn_real *a, const sn_real *b, const sn_real *c, const sn_real *d) {
@@ -152,15 +158,15 @@ SN_LOCAL void multi_remember(const SnMatch *t, const SnClipCorner *p, int *corne
 // Clips and writes the contacts (witness points on `clip` in x1, on `cut` in x2, the other way round when swapped);
 // returns their number.
 SN_LOCAL int multi_contacts(SnCcd *c, const SnMatch *t, sn_real margin, int max) {
-  SnClipCorner buffer[2][MULTI_CLIP_MAX];
+  SnClipCorner v[MULTI_CLIP_MAX];
   sn_real origin[3], r[3];
-  int n = t->cut.n, best[4];
+  int best[4];
   if (t->clip.n < 3) return 0;
-  for (int i = 0; i < n; ++i) {
-    sn_patch_corner(&t->cut, i, buffer[0][i].x);
-    buffer[0][i].side = i;
+  for (int i = 0; i < t->cut.n; ++i) {
+    sn_patch_corner(&t->cut, i, v[i].x);
+    v[i].side = (short)i;
   }
-  SnClipCorner *v = multi_clip(&t->clip, t->n, buffer, &n);
+  const int n = multi_clip(&t->clip, t->n, v, t->cut.n);
 
   // not above the face
   sn_patch_corner(&t->clip, 0, origin);
