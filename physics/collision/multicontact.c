@@ -16,6 +16,13 @@
 
 enum { MULTI_CLIP_MAX = 2 * SN_POLY_MAX };
 
+// The height of x above the plane through `at` with normal n.
+SN_LOCAL sn_real multi_height(const sn_real *x, const sn_real *at, const sn_real *n) {
+  sn_real r[3];
+  sn_sub3(r, x, at);
+  return sn_dot3(r, n);
+}
+
 // Moves corners [from, to) on by one place.
 SN_LOCAL void multi_move(SnClipCorner *v, int from, int to) {
   for (int i = to; i > from; --i) v[i] = v[i - 1];
@@ -27,13 +34,12 @@ SN_LOCAL void multi_move(SnClipCorner *v, int from, int to) {
 SN_LOCAL int multi_cut(SnClipCorner *v, int n, const sn_real *at, const sn_real *inner, int side) {
   const SnClipCorner first = v[0];
   SnClipCorner a = first, b;
+  sn_real da = multi_height(first.x, at, inner), db;
   int count = 0, next = 1, end = n;  // corners [next, end) are still to be read
-  for (int i = 0; i < n; ++i, a = b) {
-    sn_real ra[3], rb[3], ab[3];
+  for (int i = 0; i < n; ++i, a = b, da = db) {
+    sn_real ab[3];
     b = next < end ? v[next++] : first;
-    sn_sub3(ra, a.x, at);
-    sn_sub3(rb, b.x, at);
-    const sn_real da = sn_dot3(ra, inner), db = sn_dot3(rb, inner);
+    db = multi_height(b.x, at, inner);
     const bool in_a = da > -SN_CCD_MIN, in_b = db > -SN_CCD_MIN;
     const sn_real t = in_a != in_b && da - db != 0 ? da / (da - db) : -1;
     const bool cut = t >= 0 && t <= 1;
