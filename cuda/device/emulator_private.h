@@ -105,8 +105,6 @@ bool sn_copy_check(SnEmulator *e, const SnCall *c);
 // Returns a number that depends on all bytes of what is copied. If the host writes there while the copy
 // waits, a GPU may read half old and half new.
 uint64_t sn_copy_content(const SnCall *c);
-// Checks that all numbers of products lie in memory that is there, and their sizes, as sn_copy_check does for copies.
-bool sn_products_check(SnEmulator *e, const SnProducts *p);
 // Does a call.
 void sn_call_do(SnEmulator *e, const SnCall *c);
 // Returns whether this program can run a block on so many lanes.

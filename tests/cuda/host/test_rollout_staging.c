@@ -140,8 +140,45 @@ static void no_room(void **state) {
   scene_close(&x);
 }
 
+// A batch larger than what the budget has room for runs in groups.
+static void groups(void **state) {
+  (void)state;
+  enum { ALL = 40 };
+  static const char one_block_each[] = "shared:12000";  // a multiprocessor: four run at once
+  Scene x;
+  scene_parse(&x, sensing_xml, sensing_task);
+  Rollouts want = rollouts_make(&x, JOB_STEPS, ALL), got = rollouts_make(&x, JOB_STEPS, ALL);
+  SnState states[ALL];
+  double *qvel = calloc(ALL * (size_t)x.m->nv, sizeof *qvel);
+  for (int i = 0; i < ALL; ++i) {
+    states[i] = *want.batch.state;
+    states[i].qvel = qvel + i * x.m->nv;
+    for (int k = 0; k < x.m->nv; ++k) qvel[i * x.m->nv + k] = 0.1 * job_wave(k, i);
+  }
+  want.batch.state = got.batch.state = states;
+  want.batch.nstate = got.batch.nstate = ALL;
+  SnBackend *b = open_library("emulator_double", 0, one_block_each);
+  SnBackendModel *d = scene_load(b, &x, JOB_STEPS);
+  assert_int_equal(sn_backend_reserve_batches(b, d, 2 * ALL / 3, NULL), SN_OK);
+  const size_t part = memory_used(b);
+  assert_int_equal(sn_backend_reserve_batches(b, d, ALL, NULL), SN_OK);
+  assert_true(memory_used(b) > part);
+  sn_backend_unload(b, d);
+  sn_backend_free(b);
+  b = open_library("emulator_double", (double)part, one_block_each);
+  rollouts_run(&x, x.cpu, &want);
+  rollouts_run(&x, b, &got);
+  rollouts_equal(&want, &got);
+  sn_backend_free(b);
+  rollouts_free(&want);
+  rollouts_free(&got);
+  free(qvel);
+  scene_close(&x);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_cpu), cmocka_unit_test(few_outputs),
-                                     cmocka_unit_test(together_in_slices), cmocka_unit_test(no_room)};
+                                     cmocka_unit_test(together_in_slices), cmocka_unit_test(no_room),
+                                     cmocka_unit_test(groups)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
