@@ -5,6 +5,7 @@
 
 #include "physics/sensor/sensor.h"
 #include "tests/cuda/agree_table.h"
+#include "tests/cuda/check_task.h"
 
 enum { STEPS = 4, ROWS = STEPS + 1, ARRAYS = 6, BARS = 4 };
 
@@ -27,12 +28,6 @@ typedef struct Own {
   SnTrajectoryBar bars;
 } Own;
 
-static void *array(size_t n) {
-  void *x = calloc(n + 1, sizeof(double));
-  if (!x) abort();
-  return x;
-}
-
 static double *place(const Batch *b, int state, int k) {
   double *at = b->number + (size_t)state * (size_t)b->size;
   for (int i = 0; i < k; ++i) at += i < ARRAYS ? b->sizes[i] : b->bars[i - ARRAYS];
@@ -45,7 +40,7 @@ static void make_batch(Batch *b, const AgreeCase *c) {
   *b = (Batch){.m = m, .n = c->count, .bars = {STEPS * m->nu, m->nv, m->nv, m->na}};
   for (int k = 0; k < ARRAYS; ++k) b->size += b->sizes[k] = ROWS * sizes[k];
   for (int k = 0; k < BARS; ++k) b->size += b->bars[k];
-  b->number = array((size_t)(b->n * b->size));
+  b->number = check_array((size_t)(b->n * b->size), sizeof(double));
   for (int i = 0; i < b->n; ++i)
     b->out[i] = (SnTrajectory){.qpos = place(b, i, 0),
                                .qvel = place(b, i, 1),
@@ -60,9 +55,9 @@ static Own make_own(const AgreeCase *c) {
   const SnModel *m = c->o.m;
   const SnCost *cost = c->smooth.cost;
   const int nu = m->nu, ns = m->nsensordata, row = 2 * m->nv + m->na + ns;
-  Own own = {.ctrl = array((size_t)(c->count * STEPS * nu)),
-             .target = array((size_t)(ROWS * cost->ntarget)),
-             .bar = array((size_t)(ROWS * row + STEPS * nu))};
+  Own own = {.ctrl = check_array((size_t)(c->count * STEPS * nu), sizeof(double)),
+             .target = check_array((size_t)(ROWS * cost->ntarget), sizeof(double)),
+             .bar = check_array((size_t)(ROWS * row + STEPS * nu), sizeof(double))};
   for (int i = 0; i < c->count * STEPS; ++i)
     for (int k = 0; k < nu; ++k) own.ctrl[i * nu + k] = c->ctrl[i / STEPS][k];
   sn_cost_schedule(cost, 0, (double)m->opt.timestep, ROWS, own.target);
@@ -78,13 +73,6 @@ static Own make_own(const AgreeCase *c) {
                                .sensordata = sensor,
                                .ctrl = own.bar + ROWS * row};
   return own;
-}
-
-static void must_end(bool ended, const SnBackend *b, const char *what) {
-  char text[300] = "it has no room";
-  if (ended) return;
-  sn_backend_lost(b, text, sizeof text);
-  fail_msg("%s: %s stopped: %s", what, sn_backend_name(b), text);
 }
 
 static void run_rollouts(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, Batch *to) {
@@ -103,7 +91,7 @@ static void run_rollouts(SnBackend *b, SnBackendModel *x, const AgreeCase *c, co
                          .done = done,
                          .steps = to->steps,
                          .out = to->out};
-  must_end(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
+  check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
 }
 
 static void run_gradients(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, Batch *to) {
@@ -121,7 +109,7 @@ static void run_gradients(SnBackend *b, SnBackendModel *x, const AgreeCase *c, c
                            .qpos_bar = place(to, i, ARRAYS + 1),
                            .qvel_bar = place(to, i, ARRAYS + 2),
                            .act_bar = place(to, i, ARRAYS + 3)};
-  must_end(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, c->name);
+  check_ended(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, c->name);
   for (int i = 0; i < c->count; ++i) to->status[i] = (int)item[i].status;
 }
 

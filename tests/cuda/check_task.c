@@ -46,6 +46,19 @@ void check_backends_close(CheckBackends *b) {
   sn_pool_free(b->pool);
 }
 
+void check_ended(bool ended, const SnBackend *b, const char *what) {
+  char text[300] = "it has no room";
+  if (ended) return;
+  sn_backend_lost(b, text, sizeof text);
+  fail_msg("%s: %s stopped: %s", what, sn_backend_name(b), text);
+}
+
+void *check_array(size_t n, size_t size) {
+  void *x = calloc(n + 1, size);
+  if (!x) abort();
+  return x;
+}
+
 bool check_task_open(BenchTask *t, const char *name, int steps, SnError *err) {
   static char tasks[4096], models[4096], myosuite[5000];
   const char *folder = getenv("SINEW_SOURCE_DIR");

@@ -18,6 +18,11 @@ typedef struct CheckBackends {
 int check_backends_open(CheckBackends *b, const char *name, const char *folder, int threads);
 void check_backends_close(CheckBackends *b);
 
+// Fails the test, with the backend's words, where it has not ended `what` although it had all the time.
+void check_ended(bool ended, const SnBackend *b, const char *what);
+// Returns n zeroed entries, and memory where n is 0, too.
+void *check_array(size_t n, size_t size);
+
 // Opens a task of planner/tasks at its start. Returns false and sets err when its model is not there. Ends the program
 // on any other failure.
 bool check_task_open(BenchTask *t, const char *name, int steps, SnError *err);

@@ -29,14 +29,6 @@ static void must(bool ok, const char *what, const SnError *err) {
   if (!ok) fail_msg("%s: %s", what, err->text);
 }
 
-// The backend had all the time, and says what stopped it.
-static void must_end(bool ended, const SnBackend *b, const char *what) {
-  char text[300] = "it has no room";
-  if (ended) return;
-  sn_backend_lost(b, text, sizeof text);
-  fail_msg("%s: %s stopped: %s", what, sn_backend_name(b), text);
-}
-
 // A model on one of the two backends, with room.
 static SnBackendModel *load(SnBackend *b, const SnModel *m, const SnCost *cost, int steps, int gradients) {
   SnError err = {0};
@@ -65,18 +57,12 @@ typedef struct Bars {
   int *status;             // (n)
 } Bars;
 
-static void *array(size_t n, size_t size) {
-  void *x = calloc(n + 1, size);
-  if (!x) abort();
-  return x;
-}
-
 static Bars make_bars(const SnModel *m, const SnCost *cost, int steps, int n) {
   Bars b = {.n = n, .nterm = cost->nterm, .sizes = {m->nv, m->nv, m->na, steps * m->nu, (steps + 1) * cost->ntarget}};
-  b.term = array((size_t)(n * cost->nterm), sizeof *b.term);
-  b.cost = array((size_t)n, sizeof *b.cost);
-  b.status = array((size_t)n, sizeof *b.status);
-  for (int k = 0; k < 5; ++k) b.bar[k] = array((size_t)n * (size_t)b.sizes[k], sizeof *b.bar[k]);
+  b.term = check_array((size_t)(n * cost->nterm), sizeof *b.term);
+  b.cost = check_array((size_t)n, sizeof *b.cost);
+  b.status = check_array((size_t)n, sizeof *b.status);
+  for (int k = 0; k < 5; ++k) b.bar[k] = check_array((size_t)n * (size_t)b.sizes[k], sizeof *b.bar[k]);
   return b;
 }
 
@@ -100,7 +86,7 @@ typedef struct Inputs {
 
 static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
   const SnClock clock = sn_clock_monotonic();
-  SnGradient *item = array((size_t)in->n, sizeof *item);
+  SnGradient *item = check_array((size_t)in->n, sizeof *item);
   SnGradientBatch batch = {.settings = in->settings, .item = item, .count = in->n};
   for (int i = 0; i < in->n; ++i)
     item[i] = (SnGradient){.state = in->state[i],
@@ -116,7 +102,7 @@ static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
                            .ctrl_bar = out_bars->bar[3] + i * out_bars->sizes[3],
                            .target_bar = out_bars->bar[4] + i * out_bars->sizes[4]};
   SnBackendModel *x = load(b, in->m, in->cost, in->steps, in->n);
-  must_end(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, in->name);
+  check_ended(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, in->name);
   sn_backend_unload(b, x);
   for (int i = 0; i < in->n; ++i) {
     out_bars->cost[i] = item[i].cost;
@@ -133,11 +119,12 @@ static bool same_bits(const Bars *a, const Bars *b) {
   return same;
 }
 
-// Errors of all bars of each item.
-// Errors up to `allowed` count as none.
-static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const char *where, const char *method,
-                         double allowed) {
+// Errors of all bars of each item. Errors up to `allowed` count as none.
+static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const Inputs *in, double allowed) {
   static const char *const bar_name[] = {"qpos", "qvel", "act", "ctrl", "target"};
+  const char *where = in->name;
+  char method[64];
+  sn_settings_choice_name(sn_settings_find("gradient"), in->settings.method, method, sizeof method);
   for (int i = 0; i < ref->n; ++i) {
     if (ours->status[i] != ref->status[i]) {
       agree_note(row, INFINITY, "%s, state %d, %s: status %d, not %d", where, i, method, ours->status[i],
@@ -151,6 +138,18 @@ static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const 
       agree_note(row, error > allowed ? error : 0, "%s, state %d, %s: %s_bar", where, i, method, bar_name[k]);
     }
   }
+}
+
+// Gradients of the other backend, twice, beside those of the CPU.
+static void check_gradients(AgreeRow row, const Inputs *in, double allowed) {
+  Bars bars[3];
+  for (int k = 0; k < 3; ++k) {
+    bars[k] = make_bars(in->m, in->cost, in->steps, in->n);
+    run_gradients(k ? other : cpu, in, &bars[k]);
+  }
+  if (!same_bits(&bars[1], &bars[2])) fail_msg("%s: a repetition gives other bits", in->name);
+  compare_bars(row, &bars[1], &bars[0], in, allowed);
+  for (int k = 0; k < 3; ++k) free_bars(&bars[k]);
 }
 
 // Terms of one kind together: their errors relative to the largest of the kind.
@@ -186,7 +185,7 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
                            .cost = cost + i,
                            .term = term + i * c->all.cost->nterm,
                            .done = &done};
-    must_end(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
+    check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
     assert_true(done);
     sn_backend_abandon(b, x);
   }
@@ -194,7 +193,7 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
 }
 
 static sn_real *targets(const SnCost *cost, const SnModel *m, int steps) {
-  sn_real *target = array((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
+  sn_real *target = check_array((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
   sn_cost_schedule(cost, 0, (double)m->opt.timestep, steps + 1, target);
   return target;
 }
@@ -203,7 +202,7 @@ static void check_step(const AgreeCase *c) {
   const int nterm = c->all.cost->nterm;
   sn_real *target = targets(c->all.cost, c->o.m, 1);
   double *term[2], cost[2][AGREE_STATES];
-  for (int k = 0; k < 2; ++k) term[k] = array((size_t)(c->count * nterm), sizeof(double));
+  for (int k = 0; k < 2; ++k) term[k] = check_array((size_t)(c->count * nterm), sizeof(double));
   run_steps(cpu, c, target, term[0], cost[0]);
   run_steps(other, c, target, term[1], cost[1]);
   for (int i = 0; i < c->count; ++i) {
@@ -217,7 +216,6 @@ static void check_step(const AgreeCase *c) {
 static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfdSettings *cfd) {
   const SnModel *m = c->o.m;
   const SnCost *cost = c->smooth.cost;
-  char method[64];
   sn_real *target = targets(cost, m, 1);
   for (int k = 0; k < methods(); ++k) {
     const Inputs in = {.name = c->name,
@@ -229,19 +227,9 @@ static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfdSettings 
                        .n = c->count,
                        .steps = 1,
                        .settings = {.method = (SnGradientMethod)k, .cfd = *cfd}};
-    Bars ref = make_bars(m, cost, 1, c->count), ours = make_bars(m, cost, 1, c->count),
-         again = make_bars(m, cost, 1, c->count);
-    run_gradients(cpu, &in, &ref);
-    run_gradients(other, &in, &ours);
-    run_gradients(other, &in, &again);
-    if (!same_bits(&ours, &again)) fail_msg("%s: a repetition gives other bits", c->name);
-    sn_settings_choice_name(sn_settings_find("gradient"), k, method, sizeof method);
     // The CPU's packs of columns evaluate the stages of RK4 anew, whose solver and searches end elsewhere by rounding.
     const bool packs = k == SN_GRADIENT_PRODUCTS && m->opt.integrator == SN_INT_RK4;
-    compare_bars(row, &ours, &ref, c->name, method, packs ? 1e-12 : 0);
-    free_bars(&ref);
-    free_bars(&ours);
-    free_bars(&again);
+    check_gradients(row, &in, packs ? 1e-12 : 0);
   }
   free(target);
 }
@@ -351,7 +339,7 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                          .term = term,
                          .done = done};
   SnBackendModel *x = load(b, t->m, t->cost, STEPS, 0);
-  must_end(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, t->task->name);
+  check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, t->task->name);
   for (int i = 0; i < CANDIDATES; ++i) assert_true(done[i]);
   sn_backend_unload(b, x);
 }
@@ -364,7 +352,7 @@ static void rollouts(void **state) {
       const int n = CANDIDATES * t.cost->nterm;
       double cost[3][CANDIDATES], *term[3];
       for (int k = 0; k < 3; ++k) {
-        term[k] = array((size_t)n, sizeof(double));
+        term[k] = check_array((size_t)n, sizeof(double));
         run_rollouts(k ? other : cpu, &t, cost[k], term[k]);
       }
       assert_memory_equal(cost[1], cost[2], sizeof cost[1]);
@@ -394,7 +382,7 @@ static void run_multistart(SnBackend *b, const BenchTask *t, int method, int ite
     job->job.noise.grid = grid;
     job->job.noise.knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), job->job.noise.spacing, job->job.noise.phase);
   }
-  must_end(bench_multistarts_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
+  check_ended(bench_multistarts_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
 }
 
 // The task's controls with white noise: constant ones may lead activations to where the control is, to the last bit,
@@ -406,7 +394,8 @@ static sn_real *lively_controls(const BenchTask *t) {
                                  .interpolation = SN_SPLINE_ZERO,
                                  .colour = SN_NOISE_WHITE,
                                  .scale = SN_R(0.05)};
-  sn_real *ctrl = array((size_t)(STEPS * t->m->nu), sizeof *ctrl), *scratch = array(3 * (STEPS + 2), sizeof *scratch);
+  sn_real *ctrl = check_array((size_t)(STEPS * t->m->nu), sizeof *ctrl),
+          *scratch = check_array(3 * (STEPS + 2), sizeof *scratch);
   sn_noise_candidate(t->m, &noise, 1, t->ctrl, STEPS, scratch, ctrl);
   free(scratch);
   return ctrl;
@@ -420,7 +409,6 @@ static void gradients(void **state) {
       const SnState initial = grid_state(&t);
       sn_real *noisy = lively_controls(&t);
       const sn_real *ctrl = noisy;
-      char method[64];
       for (int k = 0; k < methods(); ++k) {
         const Inputs in = {.name = tasks[i],
                            .m = t.m,
@@ -431,17 +419,7 @@ static void gradients(void **state) {
                            .n = 1,
                            .steps = STEPS,
                            .settings = {.method = (SnGradientMethod)k}};
-        Bars ref = make_bars(t.m, t.cost, STEPS, 1), ours = make_bars(t.m, t.cost, STEPS, 1),
-             again = make_bars(t.m, t.cost, STEPS, 1);
-        run_gradients(cpu, &in, &ref);
-        run_gradients(other, &in, &ours);
-        run_gradients(other, &in, &again);
-        assert_true(same_bits(&ours, &again));
-        sn_settings_choice_name(sn_settings_find("gradient"), k, method, sizeof method);
-        compare_bars(AGREE_ROW_GRADIENT, &ours, &ref, tasks[i], method, 0);
-        free_bars(&ref);
-        free_bars(&ours);
-        free_bars(&again);
+        check_gradients(AGREE_ROW_GRADIENT, &in, 0);
       }
       free(noisy);
     }
