@@ -1,6 +1,6 @@
 """A policy that SHAC has learned runs in Gymnasium's own environment, which MuJoCo steps, without noise.
 
-    pip install gymnasium mujoco
+    pip install "gymnasium[mujoco]" mujoco==4.0.0
     python in_gymnasium.py ant -o RUN              # RUN/checkpoint.pt, as `sinew learn ant -o RUN` leaves it
 
 Returns are Gymnasium's: of its own reward, starts and ends, and of its own integrator unless told otherwise.
