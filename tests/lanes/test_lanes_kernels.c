@@ -18,12 +18,21 @@ typedef struct Work {
 static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
 static void sweep(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_SWEEP); }
 static void products(SnKernelFixture *x) { sn_fixture_gradient(x, SN_FIXTURE_PRODUCTS); }
-static void multistart(SnKernelFixture *x) { sn_fixture_multistart(x, 2); }  // the second has moments of the first
-// One item diverges, one takes no part.
+// The second iteration has moments of the first. On lanes come launches after the end, which do nothing.
+static void multistart(SnKernelFixture *x) {
+  sn_fixture_multistart(x, 2);
+  if (x->s.lanes == 1) return;
+  sn_fixture_launch(x, SN_KERNEL_ITERATE, 0, 0);
+  sn_fixture_launch(x, SN_KERNEL_SELECT, 0, 0);
+}
+// One item diverges; one takes no part, and stays as it is.
 static void lose_one(SnKernelFixture *x) {
   x->gradient[0].rollout.max_velocity = SN_R(1e-9);
   x->gradient[1].active = 0;
+  x->gradient[1].status = 77;
+  x->gradient[1].vjp.ctrl_bar[0] = 77;
   sn_fixture_gradient(x, SN_FIXTURE_SWEEP);
+  assert_true(x->gradient[1].status == 77 && x->gradient[1].vjp.ctrl_bar[0] == 77);
 }
 static void measure(SnKernelFixture *x) {
   x->work.marks = x->marks = calloc((size_t)x->s.blocks * SN_NMARK, sizeof *x->marks);
