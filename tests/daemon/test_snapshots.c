@@ -217,9 +217,21 @@ typedef struct Recording {
   int n;
 } Recording;
 
-// Reads records until a session's last one.
+// Waits until the daemon has heard of the subscription: asks for plans until there is a record, which is kept.
+static void record_first(SnTestSubscriber *s, Recording *r, uint64_t session, Sinew__V1__State *state) {
+  r->n = 0;
+  for (int i = 0; i < 600 && r->n == 0; i++) {
+    sn_test_done(sn_test_plan(&client, session, state, 0.02));
+    r->record[0] = sn_test_record(s, 0.05);
+    r->n = r->record[0] != NULL;
+  }
+  assert_int_equal(r->n, 1);
+  assert_int_equal(r->record[0]->number, 1);
+}
+
+// Reads the records behind the first until a session's last one.
 static void record_all(SnTestSubscriber *s, Recording *r) {
-  for (r->n = 0; r->n < RECORDS;) {
+  while (r->n < RECORDS) {
     Sinew__V1__Record *record = sn_test_record(s, 30);
     assert_non_null(record);
     assert_int_equal(record->number, r->n + 1);
@@ -348,7 +360,7 @@ static void test_replay(void **state) {
     SET(settings, ADAM_ITERATIONS, adam_iterations, 0);
     const uint64_t session = sn_test_open_by(&client, "arm_reach", 5, &settings, &opened);
     sn_test_subscribe(&subscriber, sinewd.records, session, 0);
-    usleep(200000);
+    record_first(&subscriber, &recording, session, opened->open->initial);
     perform_plans(session, opened->open->initial);
     perform_stream(session, opened->open->initial);
     Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
