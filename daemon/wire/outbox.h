@@ -73,7 +73,7 @@ typedef struct SnOutbox {
 bool sn_outbox_init(SnOutbox *outbox);
 void sn_outbox_free(SnOutbox *outbox);
 
-// Packs a reply, with the id of the route, and hands it over, as the next two do. Any thread may call it.
+// Packs a reply, with the id of the route, and hands it over. Any thread may call it, as sn_outbox_plan.
 void sn_outbox_reply(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply *reply);
 
 // Packs a plan with its stages, otherwise as sn_outbox_reply.

@@ -134,7 +134,10 @@ static bool read_children(TreeReader *t, SnNode *parent, int depth) {
       if (scalar) key = sn_arena_text(t->arena, (const char *)event.data.scalar.value, event.data.scalar.length);
       yaml_event_delete(&event);
       if (!key) {
-        sn_issue(t->issues, key_place, "a key must be a plain name");
+        if (scalar)
+          sn_issue_memory(t->issues, key_place);
+        else
+          sn_issue(t->issues, key_place, "a key must be a plain name");
         return false;
       }
       twice = sn_yaml_member(parent, key) != NULL;
@@ -317,7 +320,11 @@ static void read_choice(SnReader *r, const SnNode *node, const SnYamlField *f, i
 static void read_numbers(SnReader *r, const SnNode *node, const SnYamlField *f, void *target) {
   const int n = node->kind == SN_NODE_LIST ? node->n : 1;
   double *x = sn_arena_alloc(r->arena, sizeof *x * (size_t)(n > 0 ? n : 1));
-  if (!x || n == 0) {
+  if (!x) {
+    sn_issue_memory(r->issues, node->place);
+    return;
+  }
+  if (n == 0) {
     sn_issue(r->issues, node->place, "%s: a number or a list of numbers is wanted", f->name);
     return;
   }

@@ -299,7 +299,9 @@ def test_second_snapshot(daemon: Daemon, client: sinew.Client, tmp_path: Path) -
     def act() -> None:
         arm.go(10)
         with client.records(arm.session.id) as socket:
+            until = time.monotonic() + 60
             while not socket.receive_many(0.05):
+                assert time.monotonic() < until
                 arm.go(1)
             time.sleep(0.05)  # from what was planned before the snapshot
             arm.go(10)

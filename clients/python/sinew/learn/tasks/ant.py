@@ -3,7 +3,7 @@
 Gymnasium gives 1 for each action while the torso is between 0.2 and 1 m high, on its back as well. Here it is 1
 upright, falls to 0 towards either height and as the torso tips over to its side, and an episode ends there, too: on its
 back it would lie until the end. Forces of contacts are neither seen nor do they cost anything.
-Another integrator, implicitfast, takes a quarter of the time of the model's own, RK4.
+Another integrator, implicitfast, takes a quarter of the time of the model's own, RK4, for a step.
 """
 
 from __future__ import annotations
