@@ -84,7 +84,7 @@ static bool next_event(TreeReader *t, yaml_event_t *event) {
   if (yaml_parser_parse(&t->parser, event)) return true;
   const yaml_mark_t mark = t->parser.problem ? t->parser.problem_mark : t->parser.mark;
   if (t->parser.error == YAML_MEMORY_ERROR)
-    sn_issue_memory(t->issues, place_of(t, t->parser.mark));
+    sn_issue_memory(t->issues, place_of(t, mark));
   else
     sn_issue(t->issues, place_of(t, mark), "not YAML: %s", t->parser.problem ? t->parser.problem : "unreadable");
   return false;
