@@ -5,7 +5,6 @@ SnCode bench_backend_open(BenchBackend *b, const BenchBackendArgs *args, SnError
   options.folder = args->folder;
   options.device = args->device;
   options.block_threads = args->block_threads;
-  options.block_shared = args->block_shared;
   b->pool = sn_pool_create(bench_backend_threads(args), err);
   if (!b->pool) return err->code;
   b->backend = sn_backend_open(bench_backend_name(args), b->pool, &options, err);

@@ -6,7 +6,7 @@
 #include "clients/base/args.h"
 
 enum { THREADS_MAX = 256 };
-enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS, KEY_BLOCK_THREADS, KEY_BLOCK_SHARED };
+enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS, KEY_BLOCK_THREADS };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
@@ -26,9 +26,6 @@ static int parse(int key, char *arg, struct argp_state *state) {
     case KEY_BLOCK_THREADS:
       a->block_threads = sn_arg_count(state, "block-threads", arg, 256);
       return 0;
-    case KEY_BLOCK_SHARED:
-      a->block_shared = sn_arg_count(state, "block-shared", arg, 1 << 30);
-      return 0;
     case KEY_THREADS:
       a->threads = sn_arg_count(state, "threads", arg, THREADS_MAX);
       return 0;
@@ -42,9 +39,9 @@ static const struct argp_option options[] = {
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0,
-     "threads of a world on a device: 32 to 256 (default: 32), or 1 for tens of thousands of worlds", 0},
-    {"block-shared", KEY_BLOCK_SHARED, "BYTES", 0,
-     "most shared memory of a block of a device for worlds (default: by how many run at once)", 0},
+     "threads of a world on a device: 32 to 256; of rollouts also 2 to 16, or 1 for tens of thousands of worlds "
+     "(default: 32, of rollouts of more worlds than then run at once 8)",
+     0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
     {0}};
 

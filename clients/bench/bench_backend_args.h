@@ -10,11 +10,10 @@ typedef struct BenchBackendArgs {
   const char *folder;  // folder of libsinew_NAME.so; NULL: where the backend is looked for
   int device;          // index among the devices of its kind
   int block_threads;   // threads of a world on a device; 0: as the library thinks
-  int block_shared;    // most shared memory of a block for worlds [bytes]; 0: as the library thinks
   int threads;         // threads of the cpu; 0: one a core
 } BenchBackendArgs;
 
-// Parses --backend, --backend-folder, --device, --block-threads, --block-shared and --threads. It is a child
+// Parses --backend, --backend-folder, --device, --block-threads and --threads. It is a child
 // of a mode's own argp, and its input is the BenchBackendArgs.
 extern const struct argp bench_backend_argp;
 

@@ -8,7 +8,6 @@ SinewBackend *bench_user_backend(const BenchBackendArgs *args, SinewError *err) 
   options.device = args->device;
   options.folder = args->folder;
   options.block_threads = args->block_threads;
-  options.block_shared = args->block_shared;
   return sinew_backend_open(bench_backend_name(args), &options, err);
 }
 

@@ -90,10 +90,8 @@ static SinewStatus check_options(const char *name, const SinewBackendOptions *o,
   if (o->device < 0) return api_fail(err, SINEW_ERR_ARGUMENT, "device: %d, allowed is at least 0", o->device);
   if (!(o->memory >= 0 && isfinite(o->memory)))
     return api_fail(err, SINEW_ERR_ARGUMENT, "memory: %g bytes, allowed is at least 0", o->memory);
-  if (o->block_threads < 0 || o->block_shared < 0)
-    return api_fail(err, SINEW_ERR_ARGUMENT, "%s: %d, allowed is at least 0",
-                    o->block_threads < 0 ? "block_threads" : "block_shared",
-                    o->block_threads < 0 ? o->block_threads : o->block_shared);
+  if (o->block_threads < 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "block_threads: %d, allowed is at least 0", o->block_threads);
   return SINEW_OK;
 }
 
@@ -107,7 +105,6 @@ static SnCode open_backend(SinewBackend *b, const char *name, const SinewBackend
   options.device = o->device;
   options.memory = o->memory;
   options.block_threads = o->block_threads;
-  options.block_shared = o->block_shared;
   b->backend = sn_backend_open(name, b->pool, &options, why);
   if (!b->backend) return why->code;
   sn_backend_describe(b->backend, b->description, sizeof b->description);

@@ -68,12 +68,11 @@ def wins(folder: pathlib.Path) -> list[Line]:
 
 
 def shapes(folder: pathlib.Path) -> list[Line]:
-    """Return steps per second of the most worlds over the threads of a block, by shared memory and registers."""
+    """Return steps per second of the most worlds over the threads of a block, by registers."""
     found: dict[str, list[tuple[float, float]]] = {}
     for x in records(folder, "shapes"):
-        name = f"{x['library']}, {x['block_shared'] / 1024:.0f} KiB"
         best = max(x["rows"], key=lambda row: row["worlds"])
-        found.setdefault(name, []).append((x["block_threads"], best["steps_per_s"]))
+        found.setdefault(x["library"], []).append((x["block_threads"], best["steps_per_s"]))
     return [(name, sorted(points)) for name, points in found.items()]
 
 

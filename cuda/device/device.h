@@ -17,10 +17,9 @@
 typedef struct SnDeviceStream SnDeviceStream;  // launches and copies in order
 
 // Says with how many blocks and threads a kernel is launched. With one thread, which ROLLOUT alone can have, a thread
-// has a world alone (kernels_thread.cu), and its own memory takes the place of shared memory.
+// has a world alone (kernels_thread.cu), in its own memory. Else each block has a slot.
 typedef struct SnLaunchShape {
   int blocks, threads;
-  size_t shared;  // bytes of shared memory of a block
 } SnLaunchShape;
 
 // Describes y_i += A_i' x_i for i = 0 ... count - 1. A_i is (n, n), row-major, at a + i stride_a; x_i and y_i are (n)
@@ -39,8 +38,6 @@ struct SnDevice {
   const char *name;  // "cuda", "emulator"
   char text[200];    // for people: what it is
   int multiprocessors;
-  size_t shared;        // most shared memory of a block [bytes]
-  size_t shared_total;  // shared memory of a multiprocessor [bytes]
   size_t memory;        // all memory of the device [bytes]
   size_t thread_room;   // limits what is taken for threads with a world alone [bytes]: the host sets it
   size_t thread_taken;  // counts what was taken for them [bytes]
@@ -63,10 +60,12 @@ struct SnDevice {
   // Returns true when all that was put into the stream is done. (The emulator does the oldest call now.)
   bool (*idle)(SnDevice *d, SnDeviceStream *s);
   void (*wait)(SnDevice *d, SnDeviceStream *s);
-  // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads and `shared` bytes of
-  // shared memory; 0: it cannot. With one thread, the device also makes room for all threads that it could run at once.
-  // It counts what that takes in thread_taken; the room stays until the process ends. Without room it returns 0.
-  int (*resident)(SnDevice *d, SnKernel kernel, int threads, size_t shared);
+  // Returns how many blocks of a kernel a multiprocessor runs at once, each of `threads` threads; 0: it cannot.
+  int (*resident)(SnDevice *d, SnKernel kernel, int threads);
+  // Returns how many threads of ROLLOUT it runs at once where each has a world alone, in `bytes` of its own memory. The
+  // device then makes room for all threads that it could run at once. It counts what that takes in thread_taken; the
+  // room stays until the process ends. Without room it returns 0.
+  int (*resident_threads)(SnDevice *d, size_t bytes);
   void (*close)(SnDevice *d);
 };
 
@@ -76,7 +75,7 @@ struct SnDevice {
 //   alloc:N       makes the N-th allocation fail
 //   launch:N      loses the device at the N-th launch, counted as they are put into streams
 //   memory:BYTES  is how much memory it has
-//   shared:BYTES  is the shared memory of a block
+//   resident:N    blocks of a warp are the most that a multiprocessor runs at once
 //   slow:SECONDS  is added to every launch
 //   blocks:N      host threads run blocks at once
 //   lanes:N       are the lanes of each (lanes build, in a program with tests/support/lanes.c)

@@ -129,12 +129,15 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (c) CUDA(c, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->stream));
 }
 
-// How many worlds of a warp each go into one thread block: those of a multiprocessor, as far as its memory allows.
-static int worlds_together(const SnDevice *d, const SnLaunchShape *shape) {
-  if (shape->threads > SN_WARP) return 1;
-  int n = sn_mini((shape->blocks + d->multiprocessors - 1) / d->multiprocessors, SN_KERNEL_WORLDS);
-  while (n > 1 && shape->shared * (size_t)n > d->shared) --n;
-  return n;
+// The most worlds of a warp or less each that go into one thread block.
+static int most_together(const SnCuda *c, SnKernel kernel, int threads) {
+  return threads > SN_WARP ? 1 : sn_mini(SN_KERNEL_BLOCK, c->kernel[kernel].maxThreadsPerBlock) / threads;
+}
+
+// How many do: those of a multiprocessor.
+static int worlds_together(const SnCuda *c, SnKernel kernel, const SnLaunchShape *shape) {
+  const int multiprocessors = c->device.multiprocessors;
+  return sn_mini((shape->blocks + multiprocessors - 1) / multiprocessors, most_together(c, kernel, shape->threads));
 }
 
 // Launches threads with a world alone. Few worlds are spread over the multiprocessors, a warp of them each.
@@ -142,17 +145,16 @@ static void launch_threads(SnCuda *c, SnDeviceStream *s, const SnLaunchShape *sh
   void *arguments[] = {work};
   int threads = SN_WARP;
   while (threads < SN_THREAD_BLOCK && shape->blocks > threads * c->device.multiprocessors) threads *= 2;
-  CUDA(c, cudaLaunchKernel(sn_thread_kernel_function(sn_thread_kernel(shape->shared)),
+  CUDA(c, cudaLaunchKernel(sn_thread_kernel_function(sn_thread_kernel(sn_kernel_bytes(&work->block))),
                            (dim3){(unsigned)((shape->blocks + threads - 1) / threads), 1, 1},
                            (dim3){(unsigned)threads, 1, 1}, arguments, 0, s->stream));
 }
 
 static void launch_blocks(SnCuda *c, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, SnWork *work) {
-  const int worlds = worlds_together(&c->device, shape);
+  const int worlds = worlds_together(c, kernel, shape);
   void *arguments[] = {work};
   CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
-                           (dim3){(unsigned)shape->threads, (unsigned)worlds, 1}, arguments,
-                           shape->shared * (size_t)worlds, s->stream));
+                           (dim3){(unsigned)shape->threads, (unsigned)worlds, 1}, arguments, 0, s->stream));
 }
 
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
@@ -160,7 +162,6 @@ static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaun
   if (!c) return;
   SnWork copy = *work;
   copy.blocks = shape->blocks;
-  copy.block_bytes = shape->shared;
   if (shape->threads == 1)
     launch_threads(c, s, shape, &copy);
   else
@@ -204,16 +205,17 @@ static void note_stack(const SnCuda *c, size_t bytes) {
   if (bytes > stacks[c->index % 64]) stacks[c->index % 64] = bytes;
 }
 
-// As `resident`, for threads that have a world alone. The driver keeps room for the memory of all threads that the
-// device could run at once. It takes it when such a kernel is launched: here, on nothing.
-static int resident_threads(SnCuda *c, SnKernel kernel, size_t bytes) {
-  SnDevice *d = &c->device;
+// The driver keeps room for the memory of all threads that the device could run at once. It takes it when such a kernel
+// is launched: here, on nothing.
+static int resident_threads(SnDevice *d, size_t bytes) {
+  SnCuda *c = alive(d);
+  if (!c) return 0;
   const int i = sn_thread_kernel(bytes);
   const void *f = i < SN_NTHREADKERNEL ? sn_thread_kernel_function(i) : NULL;
   const size_t most = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)d->multiprocessors;
   struct cudaFuncAttributes about;
   int blocks = 0;
-  if (kernel != SN_KERNEL_ROLLOUT || !f || !CUDA(c, cudaFuncGetAttributes(&about, f)) ||
+  if (!f || !CUDA(c, cudaFuncGetAttributes(&about, f)) ||
       !CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, SN_THREAD_BLOCK, 0)))
     return 0;
   const size_t there = stacks[c->index % 64], stack = about.localSizeBytes;
@@ -230,13 +232,13 @@ static int resident_threads(SnCuda *c, SnKernel kernel, size_t bytes) {
   return blocks * SN_THREAD_BLOCK;
 }
 
-static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
+static int resident(SnDevice *d, SnKernel kernel, int threads) {
   SnCuda *c = alive(d);
   int blocks = 0;
-  if (c && threads == 1) return resident_threads(c, kernel, shared);
-  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock || shared > d->shared) return 0;
+  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock) return 0;
+  const int worlds = most_together(c, kernel, threads);
   const void *f = sn_kernel_function(kernel);
-  return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, threads, shared)) ? blocks : 0;
+  return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, worlds * threads, 0)) ? blocks * worlds : 0;
 }
 
 // Frees what it can; a lost device gives nothing back before the process ends.
@@ -288,8 +290,6 @@ static SnCode describe(SnCuda *c, SnError *err) {
     return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: compute capability %d.%d or more is needed", c->index,
                    d->text, OLDEST / 10, OLDEST % 10);
   d->multiprocessors = attribute(c, cudaDevAttrMultiProcessorCount);
-  d->shared = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerBlockOptin);
-  d->shared_total = (size_t)attribute(c, cudaDevAttrMaxSharedMemoryPerMultiprocessor);
   return SN_OK;
 }
 
@@ -308,29 +308,20 @@ static SnCode check_stacks(SnCuda *c, SnError *err) {
   return SN_OK;
 }
 
-// Asks each kernel for what it takes, allows it all of the shared memory, and runs it once on nothing, so that it is on
-// the device, with its stacks, before memory is counted and plans are made.
+// Asks each kernel for what it takes, and runs it once on nothing, so that it is on the device, with its stacks, before
+// memory is counted and plans are made.
 static SnCode load_kernels(SnCuda *c, SnError *err) {
   SnDevice *d = &c->device;
-  size_t most = 0;
-  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k)));
-       ++k) {
-    if (c->kernel[k].sharedSizeBytes > most) most = c->kernel[k].sharedSizeBytes;
+  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k))); ++k)
     note_stack(c, c->kernel[k].localSizeBytes);
-  }
   if (d->lost)
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,
                    d->text, d->reason);
-  d->shared = d->shared > most ? (d->shared - most) / 64 * 64 : 0;
   if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
   SnWork *nothing = calloc(1, sizeof *nothing);
   SnDeviceStream *s = nothing ? stream(d) : NULL;
-  for (int k = 0; s && k < SN_NKERNEL; ++k) {
-    const void *f = sn_kernel_function((SnKernel)k);
-    if (CUDA(c, cudaFuncSetAttribute(f, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->shared)))
-      launch(d, s, (SnKernel)k, &(SnLaunchShape){1, 32, SN_KERNEL_HEAD}, nothing);
-  }
+  for (int k = 0; s && k < SN_NKERNEL; ++k) launch(d, s, (SnKernel)k, &(SnLaunchShape){1, SN_WARP}, nothing);
   if (s) wait(d, s);
   if (s) free_stream(d, s);
   free(nothing);
@@ -374,6 +365,7 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
                          .idle = idle,
                          .wait = wait,
                          .resident = resident,
+                         .resident_threads = resident_threads,
                          .close = close_device};
   if (prepare(c, err) == SN_OK) return &c->device;
   close_device(&c->device);

@@ -12,7 +12,7 @@
 #include "cuda/device/emulator_private.h"
 #include "cuda/kernels/kernels.h"
 
-enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048 };
+enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32 };  // of a warp
 
 // The emulator of a call that may be done; NULL: it is lost.
 static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
@@ -119,19 +119,28 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (e && sn_copy_check(e, &call)) put(e, s, &call);
 }
 
+// Loses the device where the blocks of a launch have no memory.
+static void check_memory(SnEmulator *e, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
+  const size_t needed = sn_kernel_bytes(&work->block), stride = work->block.stride;
+  const size_t most = shape->threads == 1 ? sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1) : stride;
+  if (most < needed)
+    sn_emulator_lose(e, "launch of kernel %s: a block needs %zu bytes, it has %zu", sn_kernel_name(kernel), needed,
+                     most);
+  if (shape->threads > 1 &&
+      !sn_regions_hold(&e->regions, work->block.memory, (size_t)shape->blocks * stride, SN_REGION_DEVICE))
+    sn_emulator_lose(e, "launch of kernel %s: no memory of the device has slots for %d blocks", sn_kernel_name(kernel),
+                     shape->blocks);
+}
+
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
-  const size_t needed = sn_kernel_shared(work);
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
   if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %s: %d blocks", sn_kernel_name(kernel), shape->blocks);
   if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
     sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
                      shape->threads, SN_KERNEL_THREADS);
-  const size_t most = shape->threads == 1 ? sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1) : d->shared;
-  if (shape->shared > most || shape->shared < needed)
-    sn_emulator_lose(e, "launch of kernel %s: %zu bytes of shared memory, the layouts need %zu, there are %zu",
-                     sn_kernel_name(kernel), shape->shared, needed, most);
+  check_memory(e, kernel, shape, work);
   if (shape->threads == 1 && kernel != SN_KERNEL_ROLLOUT)
     sn_emulator_lose(e, "launch of kernel %s: a thread has no world alone in it", sn_kernel_name(kernel));
   if (d->lost) return;
@@ -162,21 +171,21 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 
 // ---- the device ----
 
-// Threads with a world alone, for which a device takes memory of as many as it could run.
+// A device takes memory of as many threads as it could run.
 static int resident_threads(SnDevice *d, size_t bytes) {
   const int i = sn_thread_kernel(bytes);
   const size_t whole = i < SN_NTHREADKERNEL ? sn_thread_kernel_bytes(i) * RESIDENT_THREADS * MULTIPROCESSORS : SIZE_MAX;
   const size_t more = whole > d->thread_taken ? whole - d->thread_taken : 0;
-  if (more > d->thread_room || more > memory_free(d)) return 0;
+  if (d->lost || more > d->thread_room || more > memory_free(d)) return 0;
   d->thread_taken += more;
   return 2 * SN_WARP;
 }
 
-static int resident(SnDevice *d, SnKernel kernel, int threads, size_t shared) {
-  if (threads == 1) return d->lost || kernel != SN_KERNEL_ROLLOUT ? 0 : resident_threads(d, shared);
-  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS || shared > d->shared) return 0;
-  const int by_threads = RESIDENT_THREADS / threads, by_memory = shared ? (int)(d->shared_total / shared) : by_threads;
-  return sn_mini(sn_mini(by_threads, by_memory), 32);
+static int resident(SnDevice *d, SnKernel kernel, int threads) {
+  const SnEmulator *e = (const SnEmulator *)d;
+  (void)kernel;
+  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS) return 0;
+  return sn_maxi(1, (e->fault.resident > 0 ? (int)e->fault.resident : RESIDENT_BLOCKS) * SN_WARP / threads);
 }
 
 static void close_device(SnDevice *d) {
@@ -198,7 +207,7 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     double *value;
     double most;
   } known[] = {{"alloc", &fault->alloc, 1e9},         {"launch", &fault->launch, 1e9},
-               {"memory", &fault->memory, 1e12},      {"shared", &fault->shared, 1 << 20},
+               {"memory", &fault->memory, 1e12},      {"resident", &fault->resident, 1e6},
                {"slow", &fault->slow, 1e3},           {"blocks", &fault->blocks, SN_MAX_WORKERS},
                {"lanes", &fault->lanes, SN_MAX_LANES}};
   while (text && *text) {
@@ -210,7 +219,7 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     if (i == sizeof known / sizeof *known || text[n] != ':')
       return sn_fail(
           err, SN_ERR_ARGUMENT,
-          "emulator: fault \"%s\": alloc, launch, memory, shared, slow, blocks, lanes are known, each with a "
+          "emulator: fault \"%s\": alloc, launch, memory, resident, slow, blocks, lanes are known, each with a "
           "colon and a number",
           text);
     const double x = strtod(text + n + 1, &end);
@@ -230,16 +239,9 @@ static SnCode prepare(SnEmulator *e, SnError *err) {
   if (!sn_lanes_possible(e->lanes))
     return sn_fail(err, SN_ERR_UNSUPPORTED, "emulator: lanes:%d: this program has one lane", e->lanes);
   d->multiprocessors = MULTIPROCESSORS;
-  d->shared = e->fault.shared > 0 ? (size_t)e->fault.shared / 256 * 256 : (size_t)64 << 10;
-  d->shared_total = d->shared;
   d->memory = e->fault.memory > 0 ? (size_t)e->fault.memory : (size_t)8 << 30;
   snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
            e->lanes);
-  for (int i = 0; i < e->workers; ++i) {
-    e->shared[i] = sn_regions_alloc(&e->regions, d->shared, SN_REGION_SHARED);
-    e->own[i] = sn_regions_alloc(&e->regions, sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1), SN_REGION_SHARED);
-    if (!e->shared[i] || !e->own[i]) return sn_fail(err, SN_ERR_MEMORY, "emulator: out of memory");
-  }
   return SN_OK;
 }
 
@@ -269,6 +271,7 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
                          .idle = idle,
                          .wait = wait,
                          .resident = resident,
+                         .resident_threads = resident_threads,
                          .close = close_device};
   if (parse_fault(fault, &e->fault, err) == SN_OK && prepare(e, err) == SN_OK) return &e->device;
   close_device(&e->device);

@@ -53,26 +53,26 @@ uint64_t sn_copy_content(const SnCall *c) {
 
 typedef struct SnBlocks {
   const SnCall *call;
-  void *shared;
+  void *own;        // memory of a block
   int first, step;  // blocks first, first + step ...
   bool backward;
   int lanes;
 } SnBlocks;
 
-// A block finds NaN in what it has to itself.
+// A block finds NaN in what it has to itself. Here that ends where a page does, and not in its slot: so a write beyond
+// it is found. Nothing of it is kept from launch to launch.
 static void run_on_lane(SnLane *lane, void *arg) {
   const SnBlocks *b = arg;
   const SnCall *c = b->call;
-  const SnSlots *slots = &c->work.block;
+  const size_t bytes = sn_kernel_bytes(&c->work.block);
   for (int i = b->first; i < c->shape.blocks; i += b->step) {
     const int block = b->backward ? c->shape.blocks - 1 - i : i;
     SN_ONE(lane) {
-      memset(b->shared, 0xff, c->shape.shared);
+      memset(b->own, 0xff, bytes);
       memset(lane->shared, 0xff, sizeof *lane->shared);
-      if (slots->global) memset(slots->global + (size_t)block * slots->stride, 0xff, slots->stride);
     }
     SN_SYNC(lane);
-    sn_kernel_body(c->kernel, &c->work, block, c->shape.blocks, lane, b->shared);
+    sn_kernel_body(c->kernel, &c->work, block, c->shape.blocks, lane, b->own);
     SN_SYNC(lane);
   }
 }
@@ -91,10 +91,27 @@ static void *run_blocks(void *arg) {
   return NULL;
 }
 
+// Makes room for blocks of so many bytes.
+static bool grow_own(SnEmulator *e, size_t bytes) {
+  if (bytes <= e->own_bytes) return true;
+  e->own_bytes = sn_region_size(bytes);
+  for (int i = 0; i < e->workers; ++i) {
+    if (e->own[i]) sn_regions_release(&e->regions, e->own[i], SN_REGION_BLOCK);
+    e->own[i] = sn_regions_alloc(&e->regions, e->own_bytes, SN_REGION_BLOCK);
+    if (!e->own[i]) return false;
+  }
+  return true;
+}
+
 static void do_launch(SnEmulator *e, const SnCall *c) {
+  const size_t bytes = sn_kernel_bytes(&c->work.block);
   char text[200];
   if (!sn_work_check(c->kernel, &c->work, text, sizeof text)) {
     sn_emulator_lose(e, "launch of kernel %s: %s", sn_kernel_name(c->kernel), text);
+    return;
+  }
+  if (!grow_own(e, bytes)) {
+    sn_emulator_lose(e, "out of memory");
     return;
   }
   e->launches += 1;
@@ -107,10 +124,8 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
   bool started[SN_MAX_WORKERS] = {false};
   for (int i = 0; i < e->workers; ++i) {
     const bool alone = c->shape.threads == 1;
-    unsigned char *end = alone ? (unsigned char *)e->own[i] + sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1)
-                               : (unsigned char *)e->shared[i] + e->device.shared;
-    // the end of the block's memory is the page's
-    blocks[i] = (SnBlocks){c, end - c->shape.shared, i, e->workers, fmod(e->launches, 2) == 0, alone ? 1 : e->lanes};
+    void *own = (unsigned char *)e->own[i] + e->own_bytes - bytes;
+    blocks[i] = (SnBlocks){c, own, i, e->workers, fmod(e->launches, 2) == 0, alone ? 1 : e->lanes};
     if (i > 0) started[i] = pthread_create(&thread[i], NULL, run_blocks, &blocks[i]) == 0;
   }
   for (int i = 0; i < e->workers; ++i)

@@ -11,7 +11,7 @@ static size_t rounded(size_t bytes, size_t to) { return (bytes + to - 1) / to * 
 size_t sn_region_size(size_t bytes) { return rounded(bytes ? bytes : 1, ALIGNMENT); }
 
 static bool may_touch(SnRegionUser user, SnRegionKind kind) {
-  return kind == SN_REGION_SHARED || user == SN_USER_COPY || (user == SN_USER_KERNEL) == (kind == SN_REGION_DEVICE);
+  return kind == SN_REGION_BLOCK || user == SN_USER_COPY || (user == SN_USER_KERNEL) == (kind == SN_REGION_DEVICE);
 }
 
 void *sn_regions_alloc(SnRegions *r, size_t bytes, SnRegionKind kind) {

@@ -5,8 +5,9 @@
 
 #include "cuda/device/device.h"
 
-// Names what an allocation is: memory of the device, host memory for copies, shared memory of blocks.
-typedef enum SnRegionKind { SN_REGION_DEVICE, SN_REGION_HOST, SN_REGION_SHARED } SnRegionKind;
+// Names what an allocation is: memory of the device, host memory for copies, memory
+// that a block has to itself.
+typedef enum SnRegionKind { SN_REGION_DEVICE, SN_REGION_HOST, SN_REGION_BLOCK } SnRegionKind;
 // Names who is at work, and so may touch: the host its memory, a kernel the device's, a copy both.
 typedef enum SnRegionUser { SN_USER_HOST, SN_USER_KERNEL, SN_USER_COPY } SnRegionUser;
 
@@ -82,7 +83,7 @@ struct SnDeviceStream {
 
 // Holds the numbers of sn_device_open's `fault`; 0: as usual.
 typedef struct SnFault {
-  double alloc, launch, memory, shared, slow, blocks, lanes;
+  double alloc, launch, memory, resident, slow, blocks, lanes;
 } SnFault;
 
 // Holds an emulated device.
@@ -91,10 +92,10 @@ struct SnEmulator {
   SnRegions regions;
   SnDeviceStream *stream;
   SnFault fault;
-  double allocs, launches;       // so far
-  double counted;                // launches put into streams
-  void *shared[SN_MAX_WORKERS];  // a block's shared memory, of each thread that runs blocks
-  void *own[SN_MAX_WORKERS];     // the memory of a thread that has a world alone, likewise
+  double allocs, launches;    // so far
+  double counted;             // launches put into streams
+  void *own[SN_MAX_WORKERS];  // memory that a block has to itself, for each thread that runs blocks
+  size_t own_bytes;           // size of each
   int workers, lanes;
 };
 

@@ -117,11 +117,18 @@ static SnCode choose_thread(SnDeviceModel *d, const SnParts *model, SnError *err
   return code;
 }
 
+// A block is one warp unless somebody asks for something else: more lanes hardly shorten the path of a world
+// (cuda/README.md), and take the room of other worlds.
 static SnCode choose_shapes(SnDeviceModel *d, const SnParts *model, SnError *err) {
-  SnCode code = sn_world_place(&d->m, 0, &d->state, err);
+  SnDevice *device = d->host->device;
+  const int asked = d->host->block_threads, threads = asked >= SN_WARP ? asked : SN_WARP;
+  SnCode code = sn_world_place(&d->m, SN_LAYOUT_LINE, &d->state, err);
   for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
-    code = sn_shapes_choose(d->host->device, &d->m, (SnKernel)k, &d->host->rule, &d->shape[k], err);
-  return code == SN_OK && d->host->rule.threads == 1 ? choose_thread(d, model, err) : code;
+    code = sn_shape_choose(device, &d->m, (SnKernel)k, k == SN_KERNEL_ROLLOUT && asked > 1 ? asked : threads,
+                           &d->shape[k], err);
+  if (code == SN_OK && asked == 0)
+    code = sn_shape_choose(device, &d->m, SN_KERNEL_ROLLOUT, SN_PART_OF_WARP, &d->many, err);
+  return code == SN_OK && asked == 1 ? choose_thread(d, model, err) : code;
 }
 
 // The arrays of a new model go to the device; image holds them.
@@ -260,8 +267,8 @@ SnCode sn_session_reserve(SnBackendModel *x, SnCapacity kind, int n, SnError *er
 
 // Blocks that any launch of the model has at most.
 static size_t most_blocks(const SnDeviceModel *d) {
-  int most = 0;
-  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].shape[d->shape[k].count - 1].resident);
+  int most = d->many.resident;
+  for (int k = 0; k < SN_NKERNEL; ++k) most = sn_maxi(most, d->shape[k].resident);
   return (size_t)most;
 }
 

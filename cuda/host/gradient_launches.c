@@ -32,7 +32,7 @@ static int chunks(int states, int length) { return (states + length - 1) / lengt
 void sn_gradient_launches_plan(const SnDeviceModel *d, SnGradientLaunches *p) {
   const SnDeviceBuffer *pool = &d->part[SN_MEMORY_POOL];
   const size_t n = (size_t)p->ngradient, states = (size_t)p->states;
-  p->sweep_chunk = chunk_length(p->states, pool->bytes / (n * d->state.global));
+  p->sweep_chunk = chunk_length(p->states, pool->bytes / (n * d->state.bytes));
   p->product_items = chunk_length(p->ngradient, pool->bytes / sn_product_cut(d, states, NULL, &p->memory));
   sn_product_cut(d, (size_t)p->product_items * states, pool->p, &p->memory);
 }
@@ -62,7 +62,7 @@ SnRolloutVjpState *sn_gradient_launches_states(const SnDeviceModel *d, const SnG
 static void launch(SnDeviceModel *d, const SnGradientLaunches *p, SnKernel kernel, int items, int from, int to) {
   SnDevice *device = d->host->device;
   const SnLaunchShape shape = sn_device_shape(d, kernel, items);
-  SnWork work = sn_device_work(d, kernel, items);
+  SnWork work = sn_device_work(d, kernel);
   work.gradient = p->gradient;
   work.ngradient = p->ngradient;
   work.multistart = p->multistart;
@@ -70,8 +70,8 @@ static void launch(SnDeviceModel *d, const SnGradientLaunches *p, SnKernel kerne
   work.from = from;
   work.to = to;
   work.state.world = d->state;
-  work.state.global = (unsigned char *)d->part[SN_MEMORY_POOL].p;
-  work.state.stride = d->state.global;
+  work.state.memory = (unsigned char *)d->part[SN_MEMORY_POOL].p;
+  work.state.stride = d->state.bytes;
   device->launch(device, d->stream, kernel, &shape, &work);
 }
 

@@ -65,15 +65,12 @@ static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 // Bytes of worlds of so many states, or of Jacobians of so many others.
 static size_t pool_bytes(const SnDeviceModel *d, size_t worlds, size_t jacobians) {
   SnProductMemory memory;
-  return sn_larger(worlds * d->state.global, sn_product_cut(d, jacobians, NULL, &memory));
+  return sn_larger(worlds * d->state.bytes, sn_product_cut(d, jacobians, NULL, &memory));
 }
 
 // More states than this would not make it faster: some for each block that runs at once, or all that there are.
 static size_t busy_states(const SnDeviceModel *d, size_t gradients, size_t states) {
-  SnDevice *device = d->host->device;
-  const SnLaunchShape shape = sn_device_shape(d, SN_KERNEL_MAKE, (int)gradients);
-  const int resident = device->resident(device, SN_KERNEL_MAKE, shape.threads, shape.shared);
-  const size_t busy = 4 * (size_t)device->multiprocessors * (size_t)sn_maxi(resident, 1);
+  const size_t busy = 4 * (size_t)d->shape[SN_KERNEL_MAKE].resident;
   return smaller(states, sn_larger(busy, gradients));
 }
 
@@ -86,6 +83,9 @@ void sn_gradient_need(const SnDeviceModel *d, int gradients, int max_step, SnMem
   sn_need_launch(d, SN_KERNEL_SWEEP, gradients, 0, need);
   sn_need_launch(d, SN_KERNEL_MAKE, states, 0, need);
   sn_need_launch(d, SN_KERNEL_JACOBIAN, states, 0, need);
+  sn_need_launch(d, SN_KERNEL_COLLECT, states, 0, need);
+  sn_need_launch(d, SN_KERNEL_EVALUATE, gradients, 0, need);
+  sn_need_launch(d, SN_KERNEL_SELECT, gradients, 0, need);
   request->least = *need;
   need->pool = pool_bytes(d, busy, sn_larger(busy, rows));
   // A launch cannot do with less: the world of a state of each item, or Jacobians of all states of one.

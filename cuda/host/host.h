@@ -141,7 +141,8 @@ typedef enum SnMemoryPart {
 
 // Says what launches of a model need at most.
 typedef struct SnNeed {
-  int items[SN_NKERNEL];    // most of a launch of each kernel; 0: it needs no memory of blocks
+  int items[SN_NKERNEL];    // most of a launch of each kernel; 0: there is none
+  int many;                 // most of a launch of rollouts by parts of warps; 0: there is none
   int scratch[SN_NKERNEL];  // numbers that a block of it takes of the scratch
   size_t pool;              // [bytes]
   size_t staging;           // bytes of the staging buffer of multistarts
@@ -173,13 +174,22 @@ void sn_model_memory_free(SnDeviceModel *d);
 // Returns the launch of a kernel of a model over `items` (candidates, gradient items, states of those). It has a block
 // an item, but at most as many as run at once.
 SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items);
-// Returns the launch of rollouts of `items` candidates whose worlds have a thread each. Makes *work, which is
-// sn_device_work's, that of such a launch.
-SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work);
 // Adds to `need` a launch of the kernel over `items`. Starts or candidates have noise of `knots` knots (0: no noise).
 void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need);
-// Returns the work of a kernel over `items` with the model's part filled in: model, cost, memory of blocks.
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items);
+// Returns the work of a kernel with the model's part filled in: model, cost, memory of blocks.
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel);
+
+// Lists what a world of a rollout has: a warp (or the threads that were asked for), a part of one, or a thread alone.
+// They may round in other places.
+typedef enum SnRolloutWay { SN_ROLLOUT_WARPS, SN_ROLLOUT_PARTS, SN_ROLLOUT_THREADS } SnRolloutWay;
+// Returns the way of `count` candidates. `batches` says that they are a batch of sn_backend_reserve_batches. A
+// planner's go by warps: with a deadline fewer that are complete sooner are worth more. It depends on nothing else, so
+// that a batch has the same results whatever memory there is and whoever shares the device.
+SnRolloutWay sn_rollout_way(const SnDeviceModel *d, int count, bool batches);
+// Returns how many candidates run at once in that way, with the memory that there is for it.
+int sn_rollout_resident(const SnDeviceModel *d, SnRolloutWay way);
+// Returns the launch of rollouts of `items` candidates in that way, and its work likewise.
+SnLaunchShape sn_rollout_launch(const SnDeviceModel *d, SnRolloutWay way, int items, SnWork *work);
 
 // ---- models: device_model.c ----
 
@@ -195,9 +205,10 @@ struct SnDeviceModel {
   size_t image_bytes;
   SnDeviceBuffer memory;
   SnDeviceStream *stream;
-  SnKernelShapes shape[SN_NKERNEL];
+  SnKernelShape shape[SN_NKERNEL];
+  SnKernelShape many;    // for rollouts of more candidates than run at once by `shape`; threads 0: by that, too
   SnThreadShape thread;  // for rollouts, where a thread a world was asked for
-  SnLayout state;        // layout of a state's world: no shared memory
+  SnLayout state;        // layout of a state's world
   SnNeed need;           // launches that `part` is large enough for
   SnDeviceBuffer part[SN_NMEMORY];
   int generation;   // counts how often the pool was moved
@@ -309,7 +320,7 @@ struct SnDeviceHost {
   SnDevice *device;
   SnDeviceModel *models;
   size_t budget, used;  // [bytes]
-  SnShapeRule rule;     // rule for the shapes of launches
+  int block_threads;    // see SnBackendOptions; 0: nothing was asked for
 };
 
 #endif

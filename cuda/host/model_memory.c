@@ -4,45 +4,54 @@
 
 // ---- blocks ----
 
-// Bytes of a block's slot.
-static size_t slot_bytes(const SnKernelShape *s) { return sn_aligned(s->world.global) + sn_aligned(s->adjoint.global); }
-
-// Slots for a launch over `items` or fewer: one over fewer picks a shape before, of fewer blocks, but each may have a
-// larger slot, since what lies in shared memory is chosen anew for every size of it.
-static size_t slots_bytes(const SnKernelShapes *shapes, int items) {
-  const SnKernelShape *last = sn_shapes_pick(shapes, items);
-  size_t most = 0;
-  for (const SnKernelShape *s = shapes->shape; s <= last; ++s)
-    most = sn_larger(most, (size_t)sn_mini(items, s->resident) * slot_bytes(s));
-  return most;
-}
-
 SnLaunchShape sn_device_shape(const SnDeviceModel *d, SnKernel kernel, int items) {
-  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnLaunchShape){sn_mini(items, s->resident), s->threads, sn_shape_shared(s)};
-}
-
-SnLaunchShape sn_thread_launch(const SnDeviceModel *d, int items, SnWork *work) {
-  sn_world_limit(&work->model, &d->thread.limits);
-  work->block = (SnSlots){.world = d->thread.world};
-  work->marks = NULL;  // of so many blocks nobody keeps the time
-  return (SnLaunchShape){sn_mini(items, d->thread.resident), 1, sn_thread_shape_bytes(&d->thread)};
+  const SnKernelShape *s = &d->shape[kernel];
+  return (SnLaunchShape){sn_mini(items, s->resident), s->threads};
 }
 
 void sn_need_launch(const SnDeviceModel *d, SnKernel kernel, int items, int knots, SnNeed *need) {
   need->items[kernel] = items;
   // Lanes share the controls: further ones have no noise to make.
-  need->scratch[kernel] = sn_kernel_scratch(&d->cost, knots, sn_mini(d->shape[kernel].shape[0].threads, d->m.nu));
+  need->scratch[kernel] = sn_kernel_scratch(&d->cost, knots, sn_mini(d->shape[kernel].threads, d->m.nu));
 }
 
-SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel, int items) {
-  const SnKernelShape *s = sn_shapes_pick(&d->shape[kernel], items);
-  return (SnWork){.model = d->m,
-                  .cost = d->cost,
-                  .block = {s->world, s->adjoint, (unsigned char *)d->part[SN_MEMORY_SLOTS].p, slot_bytes(s)},
-                  .scratch = (sn_real *)(void *)d->part[SN_MEMORY_SCRATCH].p,
-                  .scratch_size = d->need.scratch[kernel],
-                  .marks = (unsigned long long *)(void *)d->marks.device.p};
+// The work of a launch whose blocks are of that shape.
+static SnWork shape_work(const SnDeviceModel *d, SnKernel kernel, const SnKernelShape *s) {
+  SnWork work = {.model = d->m,
+                 .cost = d->cost,
+                 .block = s->slot,
+                 .scratch = (sn_real *)(void *)d->part[SN_MEMORY_SCRATCH].p,
+                 .scratch_size = d->need.scratch[kernel],
+                 .marks = (unsigned long long *)(void *)d->marks.device.p};
+  work.block.memory = (unsigned char *)d->part[SN_MEMORY_SLOTS].p;
+  return work;
+}
+
+SnWork sn_device_work(const SnDeviceModel *d, SnKernel kernel) { return shape_work(d, kernel, &d->shape[kernel]); }
+
+SnRolloutWay sn_rollout_way(const SnDeviceModel *d, int count, bool batches) {
+  if (d->thread.resident > 0) return SN_ROLLOUT_THREADS;
+  return batches && d->many.threads && count > d->shape[SN_KERNEL_ROLLOUT].resident ? SN_ROLLOUT_PARTS
+                                                                                    : SN_ROLLOUT_WARPS;
+}
+
+// Slots of both ways are alike, so parts may have those of warps.
+int sn_rollout_resident(const SnDeviceModel *d, SnRolloutWay way) {
+  const int warps = d->shape[SN_KERNEL_ROLLOUT].resident;
+  if (way == SN_ROLLOUT_THREADS) return d->thread.resident;
+  if (way == SN_ROLLOUT_WARPS) return warps;
+  return sn_mini(d->many.resident, sn_maxi(d->need.many, sn_mini(d->need.items[SN_KERNEL_ROLLOUT], warps)));
+}
+
+SnLaunchShape sn_rollout_launch(const SnDeviceModel *d, SnRolloutWay way, int items, SnWork *work) {
+  const SnKernelShape *s = way == SN_ROLLOUT_PARTS ? &d->many : &d->shape[SN_KERNEL_ROLLOUT];
+  const int blocks = sn_mini(items, sn_rollout_resident(d, way));
+  *work = shape_work(d, SN_KERNEL_ROLLOUT, s);
+  if (way != SN_ROLLOUT_THREADS) return (SnLaunchShape){blocks, s->threads};
+  sn_world_limit(&work->model, &d->thread.limits);
+  work->block = d->thread.own;
+  work->marks = NULL;  // of so many blocks nobody keeps the time
+  return (SnLaunchShape){blocks, 1};
 }
 
 // ---- parts ----
@@ -54,22 +63,26 @@ static SnNeed both(const SnDeviceModel *d, const SnNeed *more) {
     n.items[k] = sn_maxi(n.items[k], more->items[k]);
     n.scratch[k] = sn_maxi(n.scratch[k], more->scratch[k]);
   }
+  n.many = sn_maxi(n.many, more->many);
   n.pool = sn_larger(n.pool, more->pool);
   n.staging = sn_larger(n.staging, more->staging);
   return n;
 }
 
+// Adds slots and scratch of a launch of that shape over `items` or fewer.
+static void add_blocks(const SnKernelShape *s, int items, int scratch, size_t bytes[SN_NMEMORY]) {
+  const size_t blocks = (size_t)sn_mini(items, s->resident);
+  bytes[SN_MEMORY_SLOTS] = sn_larger(bytes[SN_MEMORY_SLOTS], blocks * s->slot.stride);
+  bytes[SN_MEMORY_SCRATCH] = sn_larger(bytes[SN_MEMORY_SCRATCH], blocks * (size_t)scratch * sizeof(sn_real));
+}
+
 static void part_bytes(const SnDeviceModel *d, const SnNeed *need, size_t bytes[SN_NMEMORY]) {
-  size_t slots = 0, scratch = 0;
-  for (int k = 0; k < SN_NKERNEL; ++k) {
-    int most = sn_device_shape(d, (SnKernel)k, need->items[k]).blocks;
-    if (k == SN_KERNEL_ROLLOUT) most = sn_maxi(most, sn_mini(need->items[k], d->thread.resident));
-    const size_t blocks = (size_t)most;
-    slots = sn_larger(slots, slots_bytes(&d->shape[k], need->items[k]));
-    scratch = sn_larger(scratch, blocks * (size_t)need->scratch[k] * sizeof(sn_real));
-  }
-  bytes[SN_MEMORY_SLOTS] = slots;
-  bytes[SN_MEMORY_SCRATCH] = scratch;
+  const SnKernelShape threads = {.resident = d->thread.resident};  // with no slots
+  memset(bytes, 0, SN_NMEMORY * sizeof *bytes);
+  for (int k = 0; k < SN_NKERNEL; ++k) add_blocks(&d->shape[k], need->items[k], need->scratch[k], bytes);
+  const int rollouts = need->items[SN_KERNEL_ROLLOUT], scratch = need->scratch[SN_KERNEL_ROLLOUT];
+  add_blocks(&d->many, need->many, scratch, bytes);
+  add_blocks(&threads, rollouts, scratch, bytes);
   bytes[SN_MEMORY_POOL] = need->pool;
 }
 

@@ -186,13 +186,10 @@ static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
 
 static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   const int threads = options->block_threads;
-  if (threads != 1 && (threads % 32 || threads < 0 || threads > SN_KERNEL_THREADS)) {
-    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are 1 and multiples of 32 up to %d", threads,
+  const bool part = threads > 0 && threads < SN_WARP && SN_WARP % threads == 0;
+  if (!part && (threads % SN_WARP || threads < 0 || threads > SN_KERNEL_THREADS)) {
+    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to %d", threads,
             SN_KERNEL_THREADS);
-    return NULL;
-  }
-  if (!(options->block_shared >= 0 && options->block_shared <= 1e9)) {
-    sn_fail(err, SN_ERR_ARGUMENT, "shared memory of a block: %g bytes, allowed are 0 to 1e9", options->block_shared);
     return NULL;
   }
   SnDevice *device = sn_device_open(options->device, options->fault ? options->fault : "", err);
@@ -206,7 +203,7 @@ static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   host->table = plugin_table;
   host->table.name = device->name;
   host->device = device;
-  host->rule = (SnShapeRule){options->block_threads, (size_t)options->block_shared};
+  host->block_threads = options->block_threads;
   const double free_bytes = (double)device->memory_free(device);
   host->budget = (size_t)(options->memory > 0 ? options->memory : (1 - kept_free) * free_bytes);
   return &host->table;

@@ -18,7 +18,7 @@ typedef struct SnRollouts {
   // The batch under way.
   bool active;
   int first, count;     // candidates [first, first + count) of the batch are its group
-  bool alone;           // a thread has a world of the group alone
+  SnRolloutWay way;     // way that its worlds go
   int done, all;        // calls of sn_rollout_step that every rollout of the group has had, of all: the last ends it
   double step_seconds;  // time of one of them, measured; < 0: not yet
 } SnRollouts;

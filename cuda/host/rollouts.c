@@ -4,12 +4,13 @@
 // that is left, and the clock is read in between. A rollout that is interrupted stays on the device, so slices touch no
 // result.
 //
-// A launch that one session waits for takes the groups of others of the model along, of batches that were submitted or
-// are under way, as far as the device runs all of them at once. Its steps are those that the waiting batch has time
-// for. A session whose group is complete by then has nothing left to do but to fetch its results.
+// A launch that one session waits for takes the groups of others of the model along that go the same way
+// (SnRolloutWay), of batches that were submitted or are under way, as far as the device runs all of them at once. Its
+// steps are those that the waiting batch has time for. A session whose group is complete by then has nothing left to do
+// but to fetch its results.
 //
-// Where a thread a world was asked for, a warp computes those again that do not fit into a thread. So which way a
-// candidate is computed depends on nothing but itself.
+// Where a thread a world was asked for, a warp computes those again that do not fit into a thread: which way a
+// candidate is computed then depends on nothing but itself.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,7 @@ static SnCode replace(SnBackendModel *x, int group, int wide, SnMemoryRequest *r
   r->staging = staging_bytes(x, group, wide);
   sn_need_launch(x->model, SN_KERNEL_ROLLOUT, launch_items(x, group), knots, &r->most);
   sn_need_launch(x->model, SN_KERNEL_ROLLOUT, group, knots, &r->least);
+  if (sn_rollout_way(x->model, group, wide > 0) == SN_ROLLOUT_PARTS) r->most.many = r->least.many = group;
   const SnCode code = sn_model_reserve(x, r, &new->memory, err);
   rollouts_drop(x, code == SN_OK ? old : new);
   if (code == SN_OK) x->rollouts = new;
@@ -69,7 +71,7 @@ static SnCode replace(SnBackendModel *x, int group, int wide, SnMemoryRequest *r
 // else groups of a half, a quarter ... of it, down to what keeps the device busy.
 static SnCode reserve(SnBackendModel *x, int n, bool wide, SnError *err) {
   const SnRollouts *old = x->rollouts;
-  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].shape[0].resident);
+  const int least = sn_mini(n, x->model->shape[SN_KERNEL_ROLLOUT].resident);
   const int group = old ? old->group : 0, each = old ? old->wide : 0;
   for (int k = n;; k = sn_maxi((k + 1) / 2, least)) {
     if (k <= (wide ? each : group)) return SN_OK;  // no larger groups than there are
@@ -99,10 +101,8 @@ static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, sn_batch_wide(batch) ? r->wide : r->group);
-  r->alone = x->model->thread.resident > 0;
-  if (slices)
-    r->count = r->alone ? sn_mini(r->count, x->model->thread.resident)
-                        : sn_device_shape(x->model, SN_KERNEL_ROLLOUT, r->count).blocks;
+  r->way = sn_rollout_way(x->model, batch->count, r->wide > 0);
+  if (slices) r->count = sn_mini(r->count, sn_rollout_resident(x->model, r->way));
   r->done = 0;
   r->all = batch->nstep + 1;
   sn_rollouts_pack(r, x, batch, false);
@@ -130,16 +130,16 @@ static void join(Together *t, SnRollouts *r) {
   t->candidates += r->count;
 }
 
-// The session that waits, and others as long as a block of its own is there for each of their candidates. Worlds that
-// have a thread each are in a launch of their own: its arithmetic may be rounded in other places.
+// The session that waits, and others that go the same way, as long as a block of its own is there for each of their
+// candidates. Worlds that have a thread each are in a launch of their own.
 static Together together(const SnBackendModel *x) {
-  const SnKernelShapes *shapes = &x->model->shape[SN_KERNEL_ROLLOUT];
-  const int most = sn_mini(x->model->need.items[SN_KERNEL_ROLLOUT], shapes->shape[shapes->count - 1].resident);
+  const SnRolloutWay way = x->rollouts->way;
+  const int most = sn_mini(x->model->need.items[SN_KERNEL_ROLLOUT], sn_rollout_resident(x->model, way));
   Together t = {.count = 0};
   join(&t, x->rollouts);
-  for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES && !x->rollouts->alone; y = y->next) {
+  for (SnBackendModel *y = x->model->session; y && t.count < SN_SAMPLES && way != SN_ROLLOUT_THREADS; y = y->next) {
     SnRollouts *r = y->rollouts;
-    if (y != x && r && r->active && !r->alone && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
+    if (y != x && r && r->active && r->way == way && r->done < r->all && t.candidates + r->count <= most) join(&t, r);
   }
   return t;
 }
@@ -147,9 +147,8 @@ static Together together(const SnBackendModel *x) {
 // The next `steps` of all of them. False: the device is lost.
 static bool launch(SnDeviceModel *d, const Together *t, int steps) {
   SnDevice *device = d->host->device;
-  SnWork work = sn_device_work(d, SN_KERNEL_ROLLOUT, t->candidates);
-  const SnLaunchShape shape =
-      t->r[0]->alone ? sn_thread_launch(d, t->candidates, &work) : sn_device_shape(d, SN_KERNEL_ROLLOUT, t->candidates);
+  SnWork work;
+  const SnLaunchShape shape = sn_rollout_launch(d, t->r[0]->way, t->candidates, &work);
   for (int k = 0; k < t->count; ++k) {
     const SnRollouts *r = t->r[k];
     work.turn[work.nturn++] = (SnSampleTurn){(SnSample *)(uintptr_t)r->sample_there, r->done, r->done + steps};
@@ -182,14 +181,14 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
 // Whether a world of the group, which is done, had more contacts or rows than one of a thread has room for.
 static bool is_too_small(const SnRollouts *r) {
   bool full = false;
-  for (int c = 0; r->alone && c < r->count; ++c) full |= r->warn[c] & SN_WARN_FULL;
+  for (int c = 0; r->way == SN_ROLLOUT_THREADS && c < r->count; ++c) full |= r->warn[c] & SN_WARN_FULL;
   return full;
 }
 
 // Those of the group begin once more, by warps, which have room for all that the model can make.
 static void begin_again(SnBackendModel *x) {
   SnRollouts *r = x->rollouts;
-  r->alone = false;
+  r->way = SN_ROLLOUT_WARPS;
   r->done = 0;
   r->sample->again = 1;
   sn_staging_send(x->model, &r->memory.staging, false);

@@ -1,6 +1,6 @@
 #include "cuda/kernels/kernel_block_private.h"
 
-SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
   SnKernelBlock b;
   sn_real *scratch = work->scratch + (size_t)block * (size_t)work->scratch_size;
   b.work = work;
@@ -9,8 +9,8 @@ SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, 
   b.block = block;
   b.blocks = blocks;
   b.lane = lane;
-  b.head = (SnKernelHead *)shared;
-  b.shared = (unsigned char *)shared + SN_KERNEL_HEAD;
+  b.head = (SnKernelHead *)memory;
+  b.memory = (unsigned char *)memory + SN_KERNEL_HEAD;
   b.scratch.res = scratch;
   b.scratch.value = scratch + work->cost.nres;
   b.noise = b.scratch.value + work->cost.nall;
@@ -29,31 +29,22 @@ SN_FUNC void sn_block_leave(const SnKernelBlock *b) {
   SN_SYNC(b->lane);
 }
 
-// The global memory of a slot.
-SN_LOCAL unsigned char *block_slot(const SnSlots *slots, size_t slot) {
-  return slots->global ? slots->global + slot * slots->stride : NULL;
-}
-
 SN_FUNC void sn_block_world(const SnKernelBlock *b) {
-  const SnSlots *slots = &b->work->block;
-  SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, b->shared, block_slot(slots, (size_t)b->block));
+  SN_ONE(b->lane) sn_world_bind(&b->work->block.world, &b->head->world, b->memory, NULL);
   SN_SYNC(b->lane);
   sn_world_begin(b->m, &b->head->world, b->lane);
 }
 
 SN_FUNC void sn_block_state(const SnKernelBlock *b, size_t slot, bool begin) {
   const SnSlots *slots = &b->work->state;
-  SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, NULL, block_slot(slots, slot));
+  SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, slots->memory + slot * slots->stride, NULL);
   SN_SYNC(b->lane);
   if (begin) sn_world_begin(b->m, &b->head->world, b->lane);
 }
 
 SN_FUNC void sn_block_adjoint(const SnKernelBlock *b) {
   const SnSlots *slots = &b->work->block;
-  unsigned char *global = block_slot(slots, (size_t)b->block);
-  SN_ONE(b->lane)
-  sn_adjoint_bind(&slots->adjoint, &b->head->adjoint, b->shared + slots->world.shared,
-                  global ? global + slots->world.global : NULL);
+  SN_ONE(b->lane) sn_adjoint_bind(&slots->adjoint, &b->head->adjoint, b->memory + slots->world.bytes);
   SN_SYNC(b->lane);
   sn_adjoint_begin(b->m, &b->head->adjoint, b->lane);
 }

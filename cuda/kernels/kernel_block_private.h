@@ -12,13 +12,13 @@ typedef struct SnKernelBlock {
   int block, blocks;  // this one, of so many
   SnLane *lane;
   SnKernelHead *head;
-  unsigned char *shared;  // behind the head
+  unsigned char *memory;  // behind the head: the world, then the adjoint
   SnRolloutScratch scratch;
   sn_real *noise;  // scratch of candidates' controls
 } SnKernelBlock;
 
-// Enters block `block` of `blocks`, on all lanes: call it first in a kernel. `shared` is the block's shared memory.
-SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+// Enters block `block` of `blocks`, on all lanes: call it first in a kernel. `memory` is the block's own.
+SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
 // Leaves the block, and adds the time of its stages to work->marks: call it last in a kernel. Ends with a sync.
 SN_FUNC void sn_block_leave(const SnKernelBlock *b);
 

@@ -10,8 +10,8 @@ SN_LOCAL void iterate_item(const SnKernelBlock *b, const SnGradientItem *x) {
   sn_multistart_controls(b->m, b->lane, r, x->start);
 }
 
-SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   for (int i = block; i < work->ngradient; i += blocks) {
     const SnGradientItem *x = work->gradient + i;
     if (x->active && x->start) iterate_item(&b, x);
@@ -37,8 +37,8 @@ SN_LOCAL int end_gradient(const SnKernelBlock *b, SnGradientItem *x) {
   return SN_GRADIENT_DONE;
 }
 
-SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   for (int i = block; i < work->ngradient; i += blocks) {
     SnGradientItem *x = work->gradient + i;
     if (!x->active) continue;
@@ -65,41 +65,41 @@ SN_LOCAL void select_best(const SnKernelBlock *b, SnMultistartTurn *r) {
   SN_SYNC(b->lane);
 }
 
-SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   for (int i = block; i < work->nmultistart; i += blocks)
     if (work->multistart[i].active) select_best(&b, work->multistart + i);
   sn_block_leave(&b);
 }
 
-SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
   switch (kernel) {
     case SN_KERNEL_ROLLOUT:
-      sn_kernel_rollout(work, block, blocks, lane, shared);
+      sn_kernel_rollout(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_ITERATE:
-      sn_kernel_iterate(work, block, blocks, lane, shared);
+      sn_kernel_iterate(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_FORWARD:
-      sn_kernel_forward(work, block, blocks, lane, shared);
+      sn_kernel_forward(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_MAKE:
-      sn_kernel_make(work, block, blocks, lane, shared);
+      sn_kernel_make(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_JACOBIAN:
-      sn_kernel_jacobian(work, block, blocks, lane, shared);
+      sn_kernel_jacobian(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_SWEEP:
-      sn_kernel_sweep(work, block, blocks, lane, shared);
+      sn_kernel_sweep(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_COLLECT:
-      sn_kernel_collect(work, block, blocks, lane, shared);
+      sn_kernel_collect(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_EVALUATE:
-      sn_kernel_evaluate(work, block, blocks, lane, shared);
+      sn_kernel_evaluate(work, block, blocks, lane, memory);
       return;
     case SN_KERNEL_SELECT:
-      sn_kernel_select(work, block, blocks, lane, shared);
+      sn_kernel_select(work, block, blocks, lane, memory);
       return;
     default:
       return;

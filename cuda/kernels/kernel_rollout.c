@@ -57,8 +57,8 @@ SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn
   SN_SYNC(lane);
 }
 
-SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_world(&b);
   int c = block;  // of the sample that has its turn
   for (int k = 0; k < work->nturn; ++k) {
@@ -96,8 +96,8 @@ SN_LOCAL void forward_item(const SnKernelBlock *b, SnGradientItem *x) {
   sn_gradient_item_fail(b, x, SN_GRADIENT_DIVERGED);
 }
 
-SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_world(&b);
   for (int i = block; i < work->ngradient; i += blocks)
     if (work->gradient[i].active) forward_item(&b, work->gradient + i);

@@ -13,8 +13,8 @@ SN_LOCAL SnGradientItem *back_item(const SnWork *work, int k, int *t) {
   return work->gradient + k / states;
 }
 
-SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
     int t;
     const SnGradientItem *x = back_item(work, k, &t);
@@ -49,8 +49,8 @@ SN_LOCAL void back_jacobian(const SnKernelBlock *b, const SnGradientItem *x, int
   sn_rollout_vjp_jacobian(b->m, b->cost, b->lane, &x->vjp, t, at, state);
 }
 
-SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_world(&b);
   sn_block_adjoint(&b);
   for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
@@ -75,8 +75,8 @@ SN_LOCAL void back_sweep(const SnKernelBlock *b, int i) {
   }
 }
 
-SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_adjoint(&b);
   for (int i = block; i < work->ngradient; i += blocks)
     if (back_by(work->gradient + i, SN_GRADIENT_SWEEP)) back_sweep(&b, i);
@@ -84,8 +84,8 @@ SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *
 }
 
 // The same by Jacobians, once products have chained them: states are independent then.
-SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, shared);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
+  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   for (int k = block; k < work->ngradient * (work->to - work->from); k += blocks) {
     int t;
     const SnGradientItem *x = back_item(work, k, &t);

@@ -1,19 +1,17 @@
 // All device code of a library in one unit: the engine's text, the planner's and the bodies of kernels, which
 // cuda/CMakeLists.txt lists in device_text.inc of the build folder, and kernels around them. What one call of a body
-// does, one row of a thread block does: its threads are the lanes. Several rows of a warp each meet at the end of each
-// stage (SN_MEET), and so fetch the same instructions.
+// does, one row of a thread block does: its threads are the lanes. Rows of a warp or less meet at the end of each stage
+// (SN_MEET), and so fetch the same instructions.
 #include "device_text.inc"
 
 // A kernel around a body. The arguments lie in constant memory. Without a model there is nothing to do (kernels.h).
-#define SN_KERNEL_AROUND(body)                                                                 \
-  static __global__ void __launch_bounds__(SN_KERNEL_WORLDS *SN_WARP)                          \
-      body##_on_device(const __grid_constant__ SnWork work) {                                  \
-    extern __shared__ __align__(64) unsigned char sn_kernel_memory[];                          \
-    __shared__ SnLaneShared shared[SN_KERNEL_WORLDS];                                          \
-    const int row = (int)threadIdx.y, block = (int)(blockIdx.x * blockDim.y) + row;            \
-    SnLane lane = {(int)threadIdx.x, (int)blockDim.x, shared + row, nullptr, nullptr};         \
-    if (work.model.nbody == 0 || block >= work.blocks) return;                                 \
-    body(&work, block, work.blocks, &lane, sn_kernel_memory + (size_t)row * work.block_bytes); \
+#define SN_KERNEL_AROUND(body)                                                                                      \
+  static __global__ void __launch_bounds__(SN_KERNEL_BLOCK) body##_on_device(const __grid_constant__ SnWork work) { \
+    const int block = (int)(blockIdx.x * blockDim.y + threadIdx.y);                                                 \
+    if (work.model.nbody == 0 || block >= work.blocks) return;                                                      \
+    SnKernelHead *head = (SnKernelHead *)sn_kernel_slot(&work, block);                                              \
+    SnLane lane = {(int)threadIdx.x, (int)blockDim.x, &head->lanes, nullptr, nullptr};                              \
+    body(&work, block, work.blocks, &lane, head);                                                                   \
   }
 
 SN_KERNEL_AROUND(sn_kernel_rollout)

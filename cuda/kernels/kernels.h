@@ -1,16 +1,17 @@
-// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `shared` is the block's shared memory
-// (sn_kernel_shared bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
+// The body of each kernel, for block `block` of `blocks`, on all of its lanes; `memory` is what the block has to itself
+// (sn_kernel_bytes, 64-byte aligned). kernels.cu makes kernels of them, the emulator calls them as they are.
 #ifndef SINEW_CUDA_KERNELS_KERNELS_H_
 #define SINEW_CUDA_KERNELS_KERNELS_H_
 
 #include "cuda/kernels/work.h"
 
-// Stands first in the shared memory of a block: structures that all lanes look at.
+// Stands first in the memory of a block, before its world and its adjoint: structures that all lanes look at.
 typedef struct SnKernelHead {
   SnWorld world;
   SnAdjoint adjoint;
   SnRollout rollout;
   SnMarks marks;
+  SnLaneShared lanes;
 } SnKernelHead;
 
 // Gives the bytes that the head takes, rounded up to 64.
@@ -31,7 +32,7 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 #endif
 
 enum { SN_KERNEL_THREADS = 256 };  // most threads of a world
-enum { SN_KERNEL_WORLDS = 16 };    // most worlds of a thread block, where each has a warp
+enum { SN_KERNEL_BLOCK = 512 };    // most threads of a thread block, where worlds share it
 
 // Lists the kernels of ROLLOUT in which a thread has a world alone (kernels_thread.cu), by the KiB of its own memory
 // for it. A device keeps room for the memory of all threads that it could run at once. So a small world should not take
@@ -61,13 +62,17 @@ SN_INLINE int sn_thread_kernel(size_t bytes) {
   return i;
 }
 
-// Returns the bytes of shared memory that a block of a launch takes (SnLaunchShape.shared).
-SN_INLINE size_t sn_kernel_shared(const SnWork *work) {
-  return SN_KERNEL_HEAD + work->block.world.shared + work->block.adjoint.shared;
+// Returns the bytes that a block has to itself.
+SN_INLINE size_t sn_kernel_bytes(const SnSlots *block) {
+  return SN_KERNEL_HEAD + block->world.bytes + block->adjoint.bytes;
+}
+// Returns where they are, of a block that has a slot. Worlds that have a thread each lie in its own memory.
+SN_INLINE void *sn_kernel_slot(const SnWork *work, int block) {
+  return work->block.memory + (size_t)block * work->block.stride;
 }
 
 // Returns the kernel by which device_cuda.c launches (kernels.cu, C linkage); NULL: there is none. The kernel's one
-// parameter is the work, by value (const __grid_constant__ SnWork). The body's `shared` is dynamic shared memory.
+// parameter is the work, by value (const __grid_constant__ SnWork).
 // A work whose model has no bodies returns at once. So a device loads each kernel when it is opened, not in the middle
 // of a plan.
 #if defined(__cplusplus)
@@ -83,17 +88,17 @@ const void *sn_thread_kernel_function(int i);
 #endif
 
 // Runs the body of a kernel, picked by its number.
-SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
 
 // Run the body of one kernel each; SN_KERNELS says what it does.
-SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
-SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *shared);
+SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
 
 #endif

@@ -8,8 +8,7 @@ template <int bytes>
 static __global__ void __launch_bounds__(SN_THREAD_BLOCK)
     sn_kernel_thread_on_device(const __grid_constant__ SnWork work) {
   __align__(64) unsigned char memory[bytes];
-  SnLaneShared shared;
-  SnLane lane = {0, 1, &shared, nullptr, nullptr};
+  SnLane lane = {0, 1, &((SnKernelHead *)memory)->lanes, nullptr, nullptr};
   const int block = (int)(blockIdx.x * blockDim.x + threadIdx.x);
   if (work.model.nbody == 0 || block >= work.blocks) return;
   sn_kernel_rollout(&work, block, work.blocks, &lane, memory);

@@ -7,12 +7,11 @@
 #include "planner/rollout/rollout_vjp.h"
 #include "planner/optimize/multistart.h"
 
-// Describes memory of worlds (and adjoints): layouts, and slots of global memory. Shared memory is the block's own
-// (kernels.h), worlds first.
+// Describes slots of memory, each with a world and an adjoint, or one of them.
 typedef struct SnSlots {
-  SnLayout world, adjoint;
-  unsigned char *global;  // (slots, stride): the world's part in global memory, then the adjoint's
-  size_t stride;          // [bytes]
+  SnLayout world, adjoint;  // bytes 0: none
+  unsigned char *memory;    // (slots, stride)
+  size_t stride;            // [bytes]
 } SnSlots;
 
 // Describes candidates of a batch of rollouts. They differ in their noise alone, or each has a rollout of its own to
@@ -87,13 +86,12 @@ typedef struct SnWork {
   // MAKE, JACOBIAN, SWEEP, COLLECT do states [from, to). States beyond the end of a shorter rollout are
   // left out. JACOBIAN alone makes A and B of states without a step zero, and the bars of states beyond the end.
   int from, to;
-  SnSlots block;              // one slot a block: worlds and adjoints that end with the kernel
-  SnSlots state;              // worlds of states: slot item * (to - from) + t - from; no shared memory
+  SnSlots block;              // one slot a block: its head (kernels.h), world and adjoint, which end with the kernel
+  SnSlots state;              // worlds of states: slot item * (to - from) + t - from
   sn_real *scratch;           // (blocks, scratch_size) a block's residuals, norms of costs, noise
   int scratch_size;           // at least sn_kernel_scratch (launch_shape_private.h)
   unsigned long long *marks;  // (blocks, SN_NMARK) time of each stage [ticks], added to; NULL: not measured
-  int blocks;          // number of them in the launch, which a GPU packs into thread blocks; the device fills it in
-  size_t block_bytes;  // shared memory of each [bytes], too
+  int blocks;  // number of them in the launch, which a GPU packs into thread blocks; the device fills it in
 } SnWork;
 
 // Lists the kernels: X(name, what one block does for an item). A launch of any number of blocks does all items: block b

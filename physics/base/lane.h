@@ -91,13 +91,19 @@ const char *sn_mark_name(SnMark mark);
 // Selects by SN_ALONE a thread of a device that has a world alone.
 #if defined(__CUDACC__) && !defined(SN_ALONE)
 #define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
-// Waits for all threads of the block; those of one warp do not take the way through the block's barrier.
-#define SN_SYNC(lane)                    \
-  do {                                   \
-    if (blockDim.x <= (unsigned)SN_WARP) \
-      __syncwarp();                      \
-    else                                 \
-      __syncthreads();                   \
+// Returns a mask of the threads of this one's warp that have the same world.
+static __device__ __forceinline__ unsigned sn_lane_mask() {
+  return (0xffffffffu >> (SN_WARP - blockDim.x)) << (threadIdx.y * blockDim.x % SN_WARP);
+}
+// Waits for all lanes of the world. A warp, or a part of one, does not take the way through the block's barrier.
+#define SN_SYNC(lane)                        \
+  do {                                       \
+    if (blockDim.x == (unsigned)SN_WARP)     \
+      __syncwarp();                          \
+    else if (blockDim.x < (unsigned)SN_WARP) \
+      __syncwarp(sn_lane_mask());            \
+    else                                     \
+      __syncthreads();                       \
   } while (0)
 #elif defined(SN_LANES)
 // Waits for all lanes of the team; on time-out reports file and line and stops the test.

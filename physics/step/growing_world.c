@@ -42,14 +42,14 @@ static SnCode replace_memory(SnGrowingWorld *g, const SnModel *m, SnError *err) 
   SnLayout layout;
   const SnCode code = sn_world_place_growing(m, &layout, err);
   if (code != SN_OK) return code;
-  void *memory = zeroed(layout.shared, err);
+  void *memory = zeroed(layout.growing, err);
   if (!memory) return SN_ERR_MEMORY;
   free(g->growing_memory);
   free(g->adjoint_memory);
   g->growing_memory = memory;
   g->adjoint_memory = NULL;
   g->model = *m;
-  sn_world_bind(&layout, &g->world, memory, g->fixed_memory);
+  sn_world_bind(&layout, &g->world, g->fixed_memory, memory);
   return SN_OK;
 }
 
@@ -63,9 +63,9 @@ static SnCode make_world(SnGrowingWorld *g, const SnModel *whole, SnError *err) 
   g->whole = whole;
   g->lane = (SnLane){.n = 1, .shared = &g->lane_shared};
   g->kept_bytes = state_bytes(&m);
-  g->fixed_memory = zeroed(layout.global + g->kept_bytes, err);
+  g->fixed_memory = zeroed(layout.bytes + g->kept_bytes, err);
   if (!g->fixed_memory) return SN_ERR_MEMORY;
-  g->kept = (unsigned char *)g->fixed_memory + layout.global;
+  g->kept = (unsigned char *)g->fixed_memory + layout.bytes;
   return replace_memory(g, &m, err);
 }
 
@@ -94,7 +94,7 @@ size_t sn_growing_world_bytes(const SnGrowingWorld *g) {
   const SnModel *m = &g->model;
   if (sn_world_place_growing(m, &layout, NULL) != SN_OK) return SN_TOO_LARGE;  // cannot be: the world is there
   const size_t adjoint = g->adjoint_memory ? sn_adjoint_size(m) : 0;
-  return round_up(sizeof *g) + layout.global + g->kept_bytes + layout.shared + adjoint;
+  return round_up(sizeof *g) + layout.bytes + g->kept_bytes + layout.growing + adjoint;
 }
 
 void sn_growing_world_set_model(SnGrowingWorld *g, const SnModel *m) {

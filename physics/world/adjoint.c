@@ -9,14 +9,14 @@ size_t sn_adjoint_columns_layout(const SnModel *m, void *base) {
   const size_t host = (sizeof(SnAdjoint) + 63) / 64 * 64, head = host + (sizeof(SnAdjointHost) + 63) / 64 * 64;
   SnAdjoint *a = (SnAdjoint *)base;
   SnLayout layout;
-  if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return 0;
+  if (sn_adjoint_place(m, &layout, NULL) != SN_OK) return 0;
   if (base) {
-    sn_adjoint_bind(&layout, a, NULL, (unsigned char *)base + head);
+    sn_adjoint_bind(&layout, a, (unsigned char *)base + head);
     a->host = (SnAdjointHost *)(void *)((unsigned char *)base + host);
     *a->host = (SnAdjointHost){NULL, NULL};
     memset(a->twist, 0, 6 * SN_NMOTION * sizeof *a->twist);  // of link 0
   }
-  return head + layout.global;
+  return head + layout.bytes;
 }
 #elif !defined(__CUDACC__)
 // Bytes of the columns that stand behind an adjoint of `first` bytes at base. None where the text for them is not there
@@ -40,11 +40,11 @@ enum { ADJOINT_HOST = (sizeof(SnAdjointHost) + 63) / 64 * 64 };
 
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base) {
   SnLayout layout;
-  if (sn_adjoint_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
-  const size_t columns = layout.global + ADJOINT_HOST;
+  if (sn_adjoint_place(m, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
+  const size_t columns = layout.bytes + ADJOINT_HOST;
   if (base) {
-    sn_adjoint_bind(&layout, a, NULL, base);
-    a->host = (SnAdjointHost *)(void *)((unsigned char *)base + layout.global);
+    sn_adjoint_bind(&layout, a, base);
+    a->host = (SnAdjointHost *)(void *)((unsigned char *)base + layout.bytes);
     *a->host = (SnAdjointHost){NULL, NULL};
   }
   return columns + layout_columns(m, a, base, columns);
@@ -55,7 +55,7 @@ size_t sn_adjoint_size(const SnModel *m) { return sn_adjoint_layout(m, NULL, NUL
 void sn_adjoint_init(const SnModel *m, SnAdjoint *a, void *memory) {
   SnLayout layout;
   sn_adjoint_layout(m, a, memory);
-  if (sn_adjoint_place(m, 0, &layout, NULL) == SN_OK) memset(memory, 0, layout.global);
+  if (sn_adjoint_place(m, &layout, NULL) == SN_OK) memset(memory, 0, layout.bytes);
 }
 #endif
 

@@ -86,8 +86,7 @@ typedef struct SnAdjoint {
 
 // Points the fields of a into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes
 // needed, or SN_TOO_LARGE when there can be no such adjoint. The memory has room for `columns`, which a Jacobian alone
-// touches, where this machine can make use of them. Adjoints in two memories, and on a device, are made by layout.h;
-// they have none.
+// touches, where this machine can make use of them. Adjoints on a device are made by layout.h; they have none.
 size_t sn_adjoint_layout(const SnModel *m, SnAdjoint *a, void *base);
 // Returns the bytes of an adjoint of this model, or SN_TOO_LARGE.
 size_t sn_adjoint_size(const SnModel *m);

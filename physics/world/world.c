@@ -69,9 +69,9 @@ static SnLane one_lane(void) { return (SnLane){.n = 1}; }
 
 size_t sn_world_layout(const SnModel *m, SnWorld *w, void *base) {
   SnLayout layout;
-  if (sn_world_place(m, 0, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
-  if (base) sn_world_bind(&layout, w, NULL, base);
-  return layout.global;
+  if (sn_world_place(m, SN_LAYOUT_LINE, &layout, NULL) != SN_OK) return SN_TOO_LARGE;
+  if (base) sn_world_bind(&layout, w, base, NULL);
+  return layout.bytes;
 }
 
 size_t sn_world_size(const SnModel *m) { return sn_world_layout(m, NULL, NULL); }

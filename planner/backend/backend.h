@@ -37,9 +37,9 @@ typedef struct SnBackendOptions {
   int device;          // index among the devices of its kind
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device/device.h; NULL or "": never
-  // To measure what shape of a launch is best on a device; 0: what the library thinks.
-  int block_threads;    // threads of a world: 32, 64, ..., 256; 1: see sinew.h
-  double block_shared;  // most shared memory of a block for worlds [bytes]
+  // To measure what is best on a device: threads of a world, 32, 64, ..., 256; of rollouts 2, 4, 8, 16, too. 1: see
+  // sinew.h; 0: what the library thinks.
+  int block_threads;
 } SnBackendOptions;
 
 // Returns options of zeros: the first device of its kind, with all of its memory.

@@ -162,17 +162,21 @@ static inline void rollouts_free(Rollouts *r) {
   free(r->batch.warn);
 }
 
-// Runs all of it, without a deadline, on a model that is loaded for it alone.
-static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) {
+// Runs all of it, without a deadline, on a model that is loaded for it alone; with `batches` set as a batch of
+// sn_backend_reserve_batches.
+static inline void rollouts_run_as(const Scene *x, SnBackend *b, Rollouts *r, bool batches) {
   SnError err = {0};
   const SnClock clock = sn_clock_monotonic();
   SnBackendModel *d = sn_backend_load(b, x->m, x->cost, r->batch.nstep, &err);
   if (!d) fail_msg("%s", err.text);
+  if (batches && sn_backend_reserve_batches(b, d, r->batch.count, &err) != SN_OK) fail_msg("%s", err.text);
   rollouts_clear(r);
   assert_true(sn_backend_rollouts(b, d, &r->batch, &clock, INFINITY));
   for (int i = 0; i < r->batch.count; ++i) assert_int_equal(r->batch.done[i], 1);
   sn_backend_unload(b, d);
 }
+
+static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) { rollouts_run_as(x, b, r, false); }
 
 static inline void rollouts_equal(const Rollouts *a, const Rollouts *b) {
   const size_t n = (size_t)a->batch.count;

@@ -12,7 +12,6 @@ typedef struct Work {
   void (*run)(SnKernelFixture *x);
   int steps, blocks, states;
   bool own, bars, products, multistart, cfd;
-  size_t shared;
 } Work;
 
 static void sample(SnKernelFixture *x) { sn_fixture_sample(x, 2); }
@@ -53,7 +52,6 @@ static void compare(SnOracle *o, const SnCost *cost, const Work *work, const int
                                 .states = work->states,
                                 .blocks = work->blocks,
                                 .lanes = 1,
-                                .shared = work->shared,
                                 .own = work->own,
                                 .bars = work->bars,
                                 .products = work->products,
@@ -97,7 +95,7 @@ static void small_models(void **state) {
   (void)state;
   static const Work works[] = {{.run = sample, .steps = 3, .blocks = 2, .states = 1},
                                {.run = sample, .steps = 3, .blocks = 2, .states = 1, .own = true},
-                               {.run = sweep, .steps = 3, .blocks = 2, .states = 2, .shared = 40 * 1024},
+                               {.run = sweep, .steps = 3, .blocks = 2, .states = 2},
                                {.run = sweep, .steps = 3, .blocks = 1, .states = 4, .bars = true, .cfd = true},
                                {.run = products, .steps = 2, .blocks = 1, .states = 3, .products = true},
                                {.run = products, .steps = 2, .blocks = 2, .states = 3, .bars = true, .products = true},
@@ -116,7 +114,7 @@ static void small_models(void **state) {
 
 static void myohand(void **state) {
   (void)state;
-  static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1, .shared = 200 * 1024},
+  static const Work works[] = {{.run = sample, .steps = 1, .blocks = 1, .states = 1},
                                {.run = multistart, .steps = 2, .blocks = 1, .states = 2, .multistart = true}};
   SnOracle o;
   sn_oracle_load_myosuite(&o, "envs/myo/assets/hand/myohand_baoding.xml");

@@ -122,17 +122,17 @@ static void test_refused_on_devices(void **state) {
 static void test_budget(void **state) {
   (void)state;
   SinewError err;
-  SinewBackend *small = open_device(60e3);
+  SinewBackend *small = open_device(120e3);
   SinewBatchDef def = sinew_default_batch();
   def.model = model;
   def.backend = small;
   def.capacity = 1000;
   def.steps = 100;
   assert_null(sinew_batch_create(&def, &err));
-  test_refused(err.status, &err, SINEW_ERR_LIMIT, "rollouts with all states at once, the budget is 60.0 kB");
+  test_refused(err.status, &err, SINEW_ERR_LIMIT, "rollouts with all states at once, the budget is 120.0 kB");
   def.gradients = true;
   assert_null(sinew_batch_create(&def, &err));
-  test_refused(err.status, &err, SINEW_ERR_LIMIT, "1000 gradients, the budget is 60.0 kB");
+  test_refused(err.status, &err, SINEW_ERR_LIMIT, "1000 gradients, the budget is 120.0 kB");
   sinew_backend_close(small);
 }
 

@@ -13,7 +13,7 @@
 
 #include "cuda/kernels/kernels.h"
 
-enum { MULTIPROCESSORS = 4, RESIDENT = 2048, SHARED = 64 << 10, ALIGNED = 256 };
+enum { MULTIPROCESSORS = 4, RESIDENT = 2048, ALIGNED = 256 };
 static const size_t memory = (size_t)4 << 30;
 
 // ---- errors ----
@@ -138,19 +138,19 @@ cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **a
   const SnWork *work = arguments[0];
   const int k = (int)((const char *)kernel - kernels);
   const bool alone = k >= SN_NKERNEL;
-  const size_t most = alone ? sn_thread_kernel_bytes(k - SN_NKERNEL) : SHARED;
+  const size_t most = alone ? sn_thread_kernel_bytes(k - SN_NKERNEL) : work->block.stride;
   SnLaneShared shared;
   SnLane lane = {.id = 0, .n = 1, .shared = &shared};
   (void)stream;
   if (state() != cudaSuccess) return state();
-  if (bytes > SHARED || grid.x * (alone ? block.x : block.y) < (unsigned)work->blocks)
-    return cudaErrorInvalidConfiguration;
-  void *own = aligned_alloc(64, most);
-  if (!own) return cudaErrorMemoryAllocation;
+  if (bytes > 0 || grid.x * (alone ? block.x : block.y) < (unsigned)work->blocks) return cudaErrorInvalidConfiguration;
+  void *own = alone ? aligned_alloc(64, most) : NULL;
+  if (alone && !own) return cudaErrorMemoryAllocation;
   for (int i = 0; i < work->blocks && work->model.nbody > 0; ++i) {
-    memset(own, 0xff, most);
+    void *mine = alone ? own : sn_kernel_slot(work, i);
+    memset(mine, 0xff, most);
     memset(&shared, 0xff, sizeof shared);
-    sn_kernel_body(alone ? SN_KERNEL_ROLLOUT : (SnKernel)k, work, i, work->blocks, &lane, own);
+    sn_kernel_body(alone ? SN_KERNEL_ROLLOUT : (SnKernel)k, work, i, work->blocks, &lane, mine);
   }
   free(own);
   return cudaSuccess;
@@ -162,16 +162,9 @@ cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const v
   return state();
 }
 
-cudaError_t cudaFuncSetAttribute(const void *kernel, enum cudaFuncAttribute attribute, int value) {
-  (void)kernel;
-  (void)attribute;
-  (void)value;
-  return state();
-}
-
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *kernel, int threads, size_t bytes) {
   (void)kernel;
-  *blocks = bytes > 0 ? sn_mini(RESIDENT / threads, (int)(SHARED / bytes)) : RESIDENT / threads;
+  *blocks = bytes > 0 ? 0 : RESIDENT / threads;
   return state();
 }
 
@@ -208,10 +201,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
       break;
     case cudaDevAttrMaxThreadsPerMultiProcessor:
       *value = RESIDENT;
-      break;
-    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-    case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-      *value = SHARED;
       break;
     default:
       *value = 0;

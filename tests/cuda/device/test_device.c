@@ -17,18 +17,18 @@
 #include "tests/support/lanes.h"
 #endif
 
-enum { N = 64, SHARED = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
+enum { N = 64, SLOT = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
 
-// The kernels write into work->scratch (blocks, N); shared memory has room for N numbers.
-//   ROLLOUT   each number of a block's row: its place plus the block times 1000, through shared memory
+// The kernels write into work->scratch (blocks, N); a block's slot has room for N numbers.
+//   ROLLOUT   each number of a block's row: its place plus the block times 1000, through the slot
 //   ITERATE   scratch[block] counts the launches' blocks in the order in which they ran
-//   FORWARD   1 where all of the shared memory was filled with NaN, else 0
+//   FORWARD   1 where all of the slot was filled with NaN, else 0
 //   MAKE      adds 1 to every number
 static int order;
 
-void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *shared) {
+void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
   sn_real *row = work->scratch + (size_t)block * (size_t)work->scratch_size;
-  sn_real *numbers = (sn_real *)((unsigned char *)shared + SN_KERNEL_HEAD);
+  sn_real *numbers = (sn_real *)((unsigned char *)memory + SN_KERNEL_HEAD);
   assert_true(block >= 0 && block < blocks);
   switch ((int)kernel) {
     case SN_KERNEL_ROLLOUT:
@@ -72,13 +72,15 @@ static Fixture open_fixture(const char *fault) {
   r.host = r.d->alloc_host(r.d, BYTES);
   assert_non_null(r.host);
   r.work = (SnWork){.scratch = r.memory, .scratch_size = N};
+  r.work.block = (SnSlots){.memory = r.d->alloc(r.d, BLOCKS * (size_t)SLOT), .stride = SLOT};
+  r.work.block.world.bytes = SLOT - SN_KERNEL_HEAD;
   return r;
 }
 
 static void close_fixture(Fixture *r) { r->d->close(r->d); }
 
 static void launch(Fixture *r, SnKernel kernel, int blocks) {
-  r->d->launch(r->d, r->s, kernel, &(SnLaunchShape){blocks, 32, SHARED}, &r->work);
+  r->d->launch(r->d, r->s, kernel, &(SnLaunchShape){blocks, 32}, &r->work);
 }
 
 static void fetch(Fixture *r) { r->d->copy_out(r->d, r->s, r->host, r->memory, BYTES); }
@@ -91,7 +93,8 @@ static void expect_lost(Fixture *r, const char *text) {
   assert_null(r->d->alloc_host(r->d, 64));
   assert_null(r->d->stream(r->d));
   assert_false(r->d->idle(r->d, r->s));
-  assert_int_equal(r->d->resident(r->d, SN_KERNEL_MAKE, 32, 0), 0);
+  assert_int_equal(r->d->resident(r->d, SN_KERNEL_MAKE, 32), 0);
+  assert_int_equal(r->d->resident_threads(r->d, 1000), 0);
   assert_int_equal(r->d->memory_free(r->d), 0);
   launch(r, SN_KERNEL_MAKE, 1);
   r->d->wait(r->d, r->s);
@@ -246,20 +249,24 @@ static void wrong_calls_lose_the_device(void **state) {
 
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
-  const size_t shared = 32768;
-  const SnLaunchShape wrong[] = {
-      {0, 32, SHARED}, {1, 0, SHARED}, {1, SN_KERNEL_THREADS + 1, SHARED}, {1, 32, shared + 64}};
-  const char *text[] = {"0 blocks", "0 threads", "257 threads", "32832 bytes of shared memory"};
+  const SnLaunchShape wrong[] = {{0, 32}, {1, 0}, {1, SN_KERNEL_THREADS + 1}, {1, 1}};
+  const char *text[] = {"0 blocks", "0 threads", "257 threads", "a thread has no world alone in it"};
   for (int i = 0; i < 4; ++i) {
-    Fixture r = open_fixture("shared:32768");
-    assert_int_equal(r.d->shared, shared);
+    Fixture r = open_fixture("");
     r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
     expect_lost(&r, text[i]);
   }
   Fixture r = open_fixture("");
-  r.work.block.world.shared = SHARED;  // more than the launch has
+  r.work.block.world.bytes = SLOT;  // more than the slot has
   launch(&r, SN_KERNEL_MAKE, 1);
-  expect_lost(&r, "the layouts need");
+  expect_lost(&r, "a block needs");
+  r = open_fixture("");
+  launch(&r, SN_KERNEL_MAKE, BLOCKS + 1);
+  expect_lost(&r, "no memory of the device has slots for 9 blocks");
+  r = open_fixture("");
+  r.work.block.world.bytes = (size_t)1 << 20;
+  r.d->launch(r.d, r.s, SN_KERNEL_ROLLOUT, &(SnLaunchShape){1, 1}, &r.work);
+  expect_lost(&r, "a block needs");
   r = open_fixture("");
   launch(&r, (SnKernel)SN_NKERNEL, 1);
   expect_lost(&r, "there is no kernel");
@@ -391,13 +398,16 @@ static void products(void **state) {
 
 static void resident_blocks(void **state) {
   (void)state;
-  Fixture r = open_fixture("shared:8192");
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 0), 8);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 4096), 2);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8192), 1);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256, 8256), 0);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512, 0), 0);
+  Fixture r = open_fixture(""), few = open_fixture("resident:3");
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256), 4);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 8), 128);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 32), 32);
+  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512), 0);
+  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 256), 1);
+  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 32), 3);
+  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 8), 12);
   close_fixture(&r);
+  close_fixture(&few);
 }
 
 // Nobody touches memory of the other side, nor what lies behind an allocation: a child process tries. Returns its

@@ -80,9 +80,9 @@ static void same_bits_as_cpu(void **state) {
   on_scenes(check_bits);
 }
 
-// It does not matter how much shared memory there is and how many blocks run at once.
+// It does not matter how many blocks run at once.
 static void check_devices(const Scene *x) {
-  static const char *const faults[] = {"blocks:3", "shared:6000", "shared:65536", "shared:200000,blocks:2"};
+  static const char *const faults[] = {"blocks:3", "resident:1", "resident:5", "resident:2,blocks:2"};
   FOR_KINDS(kind) {
     Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
     job_alone(x->cpu, x, want);

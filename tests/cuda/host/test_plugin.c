@@ -33,19 +33,21 @@ static void refusals(void **state) {
   for (int i = 1; names[i]; ++i) assert_string_equal(names[i], "cuda");
 }
 
-// Blocks have whole warps, and memory of at least no bytes.
+// Blocks have whole warps, or a warp is shared out evenly.
 static void block_options(void **state) {
   (void)state;
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
   options.folder = SN_TEST_LIBRARIES;
-  options.block_threads = 33;
-  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
-  assert_non_null(strstr(err.text, "33, allowed are 1 and multiples of 32 up to 256"));
-  options.block_threads = 64;
-  options.block_shared = -1;
-  assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
-  assert_int_equal(err.code, SN_ERR_ARGUMENT);
+  static const int wrong[] = {33, 12, -8, 288};
+  for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
+    char words[80];
+    options.block_threads = wrong[k];
+    assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
+    snprintf(words, sizeof words, "%d, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to 256", wrong[k]);
+    assert_non_null(strstr(err.text, words));
+    assert_int_equal(err.code, SN_ERR_ARGUMENT);
+  }
 }
 
 static void description(void **state) {
@@ -156,13 +158,14 @@ static void budget(void **state) {
 // What stages take is measured from the first question on, and touches no result.
 static void stages(void **state) {
   (void)state;
-  enum { STEPS = 10, COUNT = 3, CAPACITY = 40 };
+  enum { STEPS = 10, COUNT = 300, CAPACITY = 40 };  // more than run at once by warps
   Scene x;
   assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
   Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
   rollouts_run(&x, b, &want);
   SnBackendModel *d = scene_load(b, &x, STEPS);
+  assert_int_equal(sn_backend_reserve_batches(b, d, COUNT, NULL), SN_OK);
   SnBackendStage stage[CAPACITY];
   const int n = sn_backend_profile(b, d, stage, CAPACITY);
   assert_int_equal(n, SN_NMARK);

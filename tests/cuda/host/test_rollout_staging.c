@@ -181,7 +181,7 @@ static void many_free(Many *y) {
 // A batch larger than what the budget has room for runs in groups: inputs and results of the second are its own.
 static void groups(void **state) {
   (void)state;
-  static const char one_block_each[] = "shared:12000";  // a multiprocessor: four run at once
+  static const char one_block_each[] = "resident:1";  // a multiprocessor: four run at once
   Scene x;
   scene_parse(&x, sensing_xml, sensing_task);
   Many *want = many_make(&x), *got = many_make(&x);

@@ -150,7 +150,7 @@ static void sessions_close(Sessions *s) {
 // was not submitted. `from`: the session that waits first.
 static void take_launches(const Scene *x, int n, int count, int from, int launches) {
   char fault[40];
-  snprintf(fault, sizeof fault, "launch:%d", launches + 1);
+  snprintf(fault, sizeof fault, "resident:16,launch:%d", launches + 1);  // of a multiprocessor: 64 run at once
   Sessions *s = sessions_open(x, open_library("emulator_double", 0, fault), n, count);
   sessions_submit(s);
   sessions_submit(s);  // any number of times

@@ -254,18 +254,16 @@ static void fill_work(SnKernelFixture *x) {
   w->ngradient = SN_FIXTURE_GRADIENTS;
   w->multistart = &x->turn;
   w->nmultistart = s->multistart ? 1 : 0;
-  assert_int_equal(sn_world_place(s->m, s->shared, &w->block.world, &err), SN_OK);
-  assert_int_equal(sn_adjoint_place(s->m, s->shared - w->block.world.shared, &w->block.adjoint, &err), SN_OK);
-  assert_int_equal(sn_world_place(s->m, 0, &w->state.world, &err), SN_OK);
-  w->block.stride = w->block.world.global + w->block.adjoint.global + 64;
-  w->state.stride = w->state.world.global;
+  assert_int_equal(sn_world_place(s->m, SN_LAYOUT_LINE, &w->block.world, &err), SN_OK);
+  assert_int_equal(sn_adjoint_place(s->m, &w->block.adjoint, &err), SN_OK);
+  assert_int_equal(sn_world_place(s->m, SN_LAYOUT_LINE, &w->state.world, &err), SN_OK);
+  w->block.stride = sn_kernel_bytes(&w->block) + 64;
+  w->state.stride = w->state.world.bytes;
   w->scratch_size = s->cost->nres + s->cost->nall + sn_candidate_scratch(knots, SN_FIXTURE_LANES);
-  x->nshared = sn_kernel_shared(w);
   x->nglobal = (size_t)s->blocks * w->block.stride;
-  w->block.global = x->global = memory(x->nglobal);
-  w->state.global = x->worlds = memory((size_t)(SN_FIXTURE_GRADIENTS * s->states) * w->state.stride);
+  w->block.memory = x->global = memory(x->nglobal);
+  w->state.memory = x->worlds = memory((size_t)(SN_FIXTURE_GRADIENTS * s->states) * w->state.stride);
   w->scratch = x->scratch = memory(sizeof(sn_real) * (size_t)(s->blocks * w->scratch_size));
-  x->shared = memory(x->nshared);
 }
 
 void sn_fixture_make(SnKernelFixture *x, const SnFixtureSettings *settings) {
@@ -292,7 +290,6 @@ void sn_fixture_free(SnKernelFixture *x) {
   free(x->in);
   free(x->out);
   free(x->books);
-  free(x->shared);
   free(x->global);
   free(x->worlds);
   free(x->scratch);
@@ -309,14 +306,14 @@ typedef struct Launch {
 static void run_blocks(SnLane *lane, void *argument) {
   const Launch *launch = argument;
   const SnKernelFixture *x = launch->x;
-  for (int b = 0; b < x->s.blocks; ++b) sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, x->shared);
+  for (int b = 0; b < x->s.blocks; ++b)
+    sn_kernel_body(launch->kernel, &x->work, b, x->s.blocks, lane, sn_kernel_slot(&x->work, b));
 }
 
 void sn_fixture_launch(SnKernelFixture *x, SnKernel kernel, int from, int to) {
   Launch launch = {x, kernel};
   x->work.from = from;
   x->work.to = to;
-  memset(x->shared, 0xff, x->nshared);
   memset(x->global, 0xff, x->nglobal);
   sn_lanes_run(x->s.lanes, run_blocks, &launch);
 }

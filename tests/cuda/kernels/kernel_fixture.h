@@ -1,5 +1,5 @@
-// The data of kernels in host memory: gradient items of one body and task, a multistart of them, a sample, worlds in
-// two memories. All numbers that kernels write are one array, so that two fixtures are compared at once.
+// The data of kernels in host memory: gradient items of one body and task, a multistart of them, a sample, worlds. All
+// numbers that kernels write are one array, so that two fixtures are compared at once.
 #ifndef SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 #define SINEW_TESTS_CUDA_KERNELS_KERNEL_FIXTURE_H_
 
@@ -17,7 +17,6 @@ typedef struct SnFixtureSettings {
   bool own;           // each candidate has a state, controls and outputs of its own
   int states;         // capacity of each item in worlds of states
   int blocks, lanes;
-  size_t shared;    // bytes of shared memory for worlds and adjoints
   SnCfd cfd;        // contacts from distance on the way back
   bool products;    // with memory for Jacobians
   bool bars;        // the items are of a cost of the caller's own, too
@@ -39,8 +38,8 @@ typedef struct SnKernelFixture {
   sn_real *in, *out;
   size_t nin, nout;
   int *books;  // t, status, warn of the sample's candidates
-  unsigned char *shared, *global, *worlds;
-  size_t nshared, nglobal;
+  unsigned char *global, *worlds;
+  size_t nglobal;
   sn_real *scratch;
   unsigned long long *marks;
 } SnKernelFixture;

@@ -1,39 +1,45 @@
-// Rollouts whose worlds have a thread each (block threads: 1), on the emulator: the same results as a warp gives, also
+// Rollouts whose worlds have a part of a warp or a thread each, on the emulator: the same results as a warp gives, also
 // where a thread has no room for what a world needs.
 #include "tests/cuda/plugin_fixture.h"
 
-enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 256 at once, by warps 128
+enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 256 at once by threads, all by parts, 128 by warps
+enum { WARPS = 32, THREADS = 1, AUTO = 0 };
 
-// The same at once and in slices of time, by threads of one library as by warps of the other. Ends the scene. Returns
+// The same at once and in slices of time, by that way in one library as by warps in the other. Ends the scene. Returns
 // in how many slices it was; nothing was full.
-static int compare(Scene *x, int nstep, int count, bool noisy, const char *warp, const char *thread, double slice) {
-  SnBackend *warps = open_threads(warp, 0, ""), *threads = open_threads(thread, 1, "");
+static int compare(Scene *x, int nstep, int count, bool noisy, const char *warp, const char *other, int way,
+                   double slice) {
+  SnError err = {0};
+  SnBackend *warps = open_threads(warp, WARPS, ""), *ways = open_threads(other, way, "");
   Rollouts want = rollouts_make(x, nstep, count), r = rollouts_make(x, nstep, count);
   if (noisy) rollouts_noisy(&want);
   if (noisy) rollouts_noisy(&r);
   rollouts_run(x, warps, &want);
-  rollouts_run(x, threads, &r);
+  rollouts_run_as(x, ways, &r, true);
   rollouts_equal(&want, &r);
   for (int i = 0; i < count; ++i) assert_true(want.batch.warn[i] == 0 && r.batch.warn[i] == 0);
-  SnBackendModel *d = scene_load(threads, x, nstep);
+  SnBackendModel *d = scene_load(ways, x, nstep);
+  if (sn_backend_reserve_batches(ways, d, count, &err) != SN_OK) fail_msg("%s", err.text);
   CountingClock clock = {0};
   int calls = 1;
   rollouts_clear(&r);
-  while (!rollouts_until(threads, d, &r, &clock, slice)) ++calls;
+  while (!rollouts_until(ways, d, &r, &clock, slice)) ++calls;
   rollouts_equal(&want, &r);
-  sn_backend_unload(threads, d);
+  sn_backend_unload(ways, d);
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(warps);
-  sn_backend_free(threads);
+  sn_backend_free(ways);
   scene_close(x);
   return calls;
 }
 
-static void compare_task(const char *task, bool noisy, const char *warp, const char *thread) {
+static int compare_task(const char *task, bool noisy, const char *warp, const char *other, int way) {
   Scene x;
   assert_true(scene_open(&x, task));
-  assert_true(compare(&x, STEPS, COUNT, noisy, warp, thread, 5) > 2);
+  const int slices = compare(&x, STEPS, COUNT, noisy, warp, other, way, 5);
+  assert_true(slices > 2);
+  return slices;
 }
 
 // With and without noise, in both number types; and by the launches of device_cuda.c, on a CUDA runtime that is the
@@ -41,12 +47,24 @@ static void compare_task(const char *task, bool noisy, const char *warp, const c
 static void as_by_warps(void **state) {
   (void)state;
   static const char *const tasks[] = {"arm_reach", "billiard"}, *const libraries[] = {"emulator_double", "emulator"};
-  for (int k = 0; k < 4; ++k) compare_task(tasks[k % 2], k % 2, libraries[k / 2], libraries[k / 2]);
+  for (int way = AUTO; way <= THREADS; ++way) {
+    for (int k = 0; k < 4; ++k) compare_task(tasks[k % 2], k % 2, libraries[k / 2], libraries[k / 2], way);
 #if defined(SN_TEST_FAKE_CUDA)
-  for (int k = 0; k < 2; ++k) compare_task(tasks[k], k, "emulator", "cuda");
+    for (int k = 0; k < 2; ++k) compare_task(tasks[k], k, "emulator", "cuda", way);
 #else
-  print_message("left out: the Toolkit's headers are not there, so device_cuda.c is not compiled\n");
+    print_message("left out: the Toolkit's headers are not there, so device_cuda.c is not compiled\n");
 #endif
+  }
+}
+
+// More candidates of a batch than run at once by warps have parts of them without being asked: then they are one group.
+static void many_by_parts(void **state) {
+  (void)state;
+  const int warps = compare_task("arm_reach", true, "emulator", "emulator", WARPS);
+  const int parts = compare_task("arm_reach", true, "emulator", "emulator", AUTO);
+  const int asked = compare_task("arm_reach", true, "emulator", "emulator", 8);
+  print_message("%d slices by warps, %d by parts\n", warps, parts);
+  assert_true(parts < warps && asked == parts);
 }
 
 // Opens n balls on a plane, each with a contact of four rows; `free`: each is a body of its own, else all are one.
@@ -74,6 +92,30 @@ static void scene_balls(Scene *x, int n, bool free_balls) {
   free(xml);
 }
 
+// A planner's candidates have warps however many there are: with a deadline the first are complete before the last
+// begin.
+static void planners_by_warps(void **state) {
+  (void)state;
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_threads("emulator_double", AUTO, "");
+  Rollouts r = rollouts_make(&x, STEPS, COUNT);
+  SnBackendModel *d = scene_load(b, &x, STEPS);
+  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, NULL), SN_OK);
+  CountingClock clock = {0};
+  int done = 0;
+  rollouts_clear(&r);
+  while (done == 0) {
+    assert_false(rollouts_until(b, d, &r, &clock, 5));
+    while (done < COUNT && r.batch.done[done]) ++done;
+  }
+  assert_int_equal(done, 128);
+  sn_backend_unload(b, d);
+  rollouts_free(&r);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
 // Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
 // and nobody is told that anything were full. So it is at once, and in slices of time.
 static void more_contacts_than_a_thread_has(void **state) {
@@ -82,7 +124,7 @@ static void more_contacts_than_a_thread_has(void **state) {
   for (int k = 0; k < 2; ++k) {
     Scene x;
     scene_balls(&x, balls[k], false);
-    compare(&x, 3, 4, true, "emulator", "emulator", 3);
+    compare(&x, 3, 4, true, "emulator", "emulator", THREADS, 3);
   }
 }
 
@@ -100,7 +142,7 @@ static void one_of_many(void **state) {
     if (i != ONE) qpos[(size_t)i * nq + 2] += 1 + 0.01 * i;
     states[i] = (SnState){.qpos = qpos + (size_t)i * nq, .qvel = zero};
   }
-  SnBackend *threads = open_threads("emulator", 1, ""), *warps = open_threads("emulator", 0, "");
+  SnBackend *threads = open_threads("emulator", THREADS, ""), *warps = open_threads("emulator", WARPS, "");
   Rollouts want = rollouts_make(&x, SHORT, MANY), r = rollouts_make(&x, SHORT, MANY);
   want.batch.state = r.batch.state = states;
   want.batch.nstate = r.batch.nstate = MANY;
@@ -124,7 +166,7 @@ static void refused(void **state) {
   SnError err = {0};
   Scene x;
   scene_balls(&x, 100, true);
-  SnBackend *threads = open_threads("emulator", 1, "");
+  SnBackend *threads = open_threads("emulator", THREADS, "");
   assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
   print_message("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
@@ -136,7 +178,7 @@ static void refused(void **state) {
   assert_true(sn_backend_memory(threads).used > before + ((size_t)100 << 20));
   sn_backend_unload(threads, d);
   sn_backend_free(threads);
-  threads = open_threads("emulator", 1, "memory:100000000");
+  threads = open_threads("emulator", THREADS, "memory:100000000");
   assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
   print_message("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
@@ -146,7 +188,9 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_warps), cmocka_unit_test(more_contacts_than_a_thread_has),
-                                     cmocka_unit_test(one_of_many), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_by_warps),       cmocka_unit_test(many_by_parts),
+      cmocka_unit_test(planners_by_warps), cmocka_unit_test(more_contacts_than_a_thread_has),
+      cmocka_unit_test(one_of_many),       cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
