@@ -63,8 +63,9 @@ def test_the_engine_pushes_nearer_to_the_target(numbers: Any) -> None:
     assert np.allclose(engine["real"], engine["thought"])
 
 
-def test_a_folder_with_networks_of_other_options_is_refused(folder: Path) -> None:
-    other = run(folder, "--batch", "7")
+@pytest.mark.parametrize("option", ["--batch", "--seed"])
+def test_a_folder_with_networks_of_other_options_is_refused(folder: Path, option: str) -> None:
+    other = run(folder, option, "7")
     assert other.returncode != 0
     assert "augmented.pt: options is" in other.stderr
 

@@ -83,8 +83,9 @@ def train(
 ) -> tuple[Simulator, Training]:
     """Return a simulator that has learned from motions, by the options with changes, and its training."""
     a = arguments
-    options = replace(Options(rate=a.rate, iterations=a.iterations, batch=a.batch, horizon=a.horizon), **changes)
-    simulator = Simulator(Sizes(arguments.width, arguments.layers), step=STEP, reach=reach, threads=1)
+    options = Options(rate=a.rate, iterations=a.iterations, batch=a.batch, horizon=a.horizon, seed=a.seed)
+    options = replace(options, **changes)
+    simulator = Simulator(Sizes(a.width, a.layers), step=STEP, reach=reach, seed=a.seed, threads=1)
     training = Training(simulator, motions, options, arguments.folder / f"{name}.pt")
     training.run(minutes=arguments.minutes)
     return simulator, training
@@ -193,6 +194,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=32, help="of the networks (default: 32)")
     parser.add_argument("--layers", type=int, default=3, help="how often messages pass (default: 3)")
     parser.add_argument("--epochs", type=int, default=10, help="of the pushes (default: 10)")
+    parser.add_argument("--seed", type=int, default=0, help="of networks and batches, not of the data (default: 0)")
     parser.add_argument("--short", action="store_true", help=f"small numbers: {SHORT}")
     arguments = parser.parse_args()
     if arguments.short:
