@@ -40,7 +40,8 @@ static SnCode open_batch(RolloutBatch *x, SnError *err) {
   if (code != SN_OK) return code;
   SnBackend *b = x->on.backend;
   if (!(x->device = sn_backend_load(b, x->driven.o.m, x->driven.cost, a->driven.steps, err))) return err->code;
-  // As batches of the library, whose worlds may have a part of a warp each.
+  // As batches of the library, whose worlds may have a part of a warp each. That takes memory for states, too, which
+  // these do not give.
   if (sn_backend_reserve_batches(b, x->device, x->most, err) != SN_OK) return err->code;
   const size_t most = (size_t)x->most;
   x->cost = calloc(most, sizeof *x->cost);

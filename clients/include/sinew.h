@@ -750,11 +750,11 @@ SINEW_API const SinewTaskPlant *sinew_task_plant(const SinewTask *task);
 
 // ---- backends ----
 
-// Says how to open a backend. A device gives a world a warp of 32 threads. It gives 8 to each rollout of a batch of
-// more than run at once that way; 8448 hands take 5.5 GB. With block_threads 1 a thread has a world of a rollout alone.
-// It makes some twenty thousand worlds and more faster, and few slower. The device then keeps room for all threads that
-// it could run at once, tens of GB for a hand, until the process ends. A model whose world is too large for a thread is
-// refused.
+// Says how to open a backend. A device gives a world a warp of 32 threads. It gives 8 to the rollouts of a batch
+// without gradients, if they are more than run at once with 32; last digits differ then. With block_threads 1 a thread
+// has a world of a rollout alone. It makes some twenty thousand worlds and more faster, and few slower. The device then
+// keeps room for all threads that it could run at once, tens of GB for a hand, until the process ends. A model whose
+// world is too large for a thread is refused.
 typedef struct SinewBackendOptions {
   size_t size;
   int threads;         // threads of the CPU; 0: as many as this process may use
@@ -763,7 +763,7 @@ typedef struct SinewBackendOptions {
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
   // To measure what is best on a device.
   const char *chain;  // not read: gradient=products multiplies Jacobians in one way
-  int block_threads;  // threads of a world: 32, 64, ..., 256; of a rollout's 2, 4, 8, 16, too; 0, 1: see above
+  int block_threads;  // threads of a world: 32, 64, ..., 256, of a rollout also 2, 4, 8, 16; 0 and 1: see above
   int block_shared;   // not read: no memory of blocks is shared
 } SinewBackendOptions;
 

@@ -119,19 +119,6 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (e && sn_copy_check(e, &call)) put(e, s, &call);
 }
 
-// Loses the device where the blocks of a launch have no memory.
-static void check_memory(SnEmulator *e, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
-  const size_t needed = sn_kernel_bytes(&work->block), stride = work->block.stride;
-  const size_t most = shape->threads == 1 ? sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1) : stride;
-  if (most < needed)
-    sn_emulator_lose(e, "launch of kernel %s: a block needs %zu bytes, it has %zu", sn_kernel_name(kernel), needed,
-                     most);
-  if (shape->threads > 1 &&
-      !sn_regions_hold(&e->regions, work->block.memory, (size_t)shape->blocks * stride, SN_REGION_DEVICE))
-    sn_emulator_lose(e, "launch of kernel %s: no memory of the device has slots for %d blocks", sn_kernel_name(kernel),
-                     shape->blocks);
-}
-
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
@@ -140,7 +127,7 @@ static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaun
   if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
     sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
                      shape->threads, SN_KERNEL_THREADS);
-  check_memory(e, kernel, shape, work);
+  sn_launch_check(e, kernel, shape, work);
   if (shape->threads == 1 && kernel != SN_KERNEL_ROLLOUT)
     sn_emulator_lose(e, "launch of kernel %s: a thread has no world alone in it", sn_kernel_name(kernel));
   if (d->lost) return;

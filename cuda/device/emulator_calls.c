@@ -91,6 +91,18 @@ static void *run_blocks(void *arg) {
   return NULL;
 }
 
+void sn_launch_check(SnEmulator *e, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
+  const size_t needed = sn_kernel_bytes(&work->block), stride = work->block.stride;
+  const size_t most = shape->threads == 1 ? sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1) : stride;
+  if (most < needed)
+    sn_emulator_lose(e, "launch of kernel %s: a block needs %zu bytes, it has %zu", sn_kernel_name(kernel), needed,
+                     most);
+  if (shape->threads > 1 &&
+      !sn_regions_hold(&e->regions, work->block.memory, (size_t)shape->blocks * stride, SN_REGION_DEVICE))
+    sn_emulator_lose(e, "launch of kernel %s: no memory of the device has slots for %d blocks", sn_kernel_name(kernel),
+                     shape->blocks);
+}
+
 // Makes room for blocks of so many bytes.
 static bool grow_own(SnEmulator *e, size_t bytes) {
   if (bytes <= e->own_bytes) return true;
@@ -110,10 +122,9 @@ static void do_launch(SnEmulator *e, const SnCall *c) {
     sn_emulator_lose(e, "launch of kernel %s: %s", sn_kernel_name(c->kernel), text);
     return;
   }
-  if (!grow_own(e, bytes)) {
-    sn_emulator_lose(e, "out of memory");
-    return;
-  }
+  sn_launch_check(e, c->kernel, &c->shape, &c->work);  // slots may have gone while it waited
+  if (!grow_own(e, bytes)) sn_emulator_lose(e, "out of memory");
+  if (e->device.lost) return;
   e->launches += 1;
   if (e->fault.slow > 0) {
     const double whole = floor(e->fault.slow);

@@ -5,8 +5,7 @@
 
 #include "cuda/device/device.h"
 
-// Names what an allocation is: memory of the device, host memory for copies, memory
-// that a block has to itself.
+// Names what an allocation is: memory of the device, host memory for copies, memory that a block has to itself.
 typedef enum SnRegionKind { SN_REGION_DEVICE, SN_REGION_HOST, SN_REGION_BLOCK } SnRegionKind;
 // Names who is at work, and so may touch: the host its memory, a kernel the device's, a copy both.
 typedef enum SnRegionUser { SN_USER_HOST, SN_USER_KERNEL, SN_USER_COPY } SnRegionUser;
@@ -106,6 +105,8 @@ bool sn_copy_check(SnEmulator *e, const SnCall *c);
 // Returns a number that depends on all bytes of what is copied. If the host writes there while the copy
 // waits, a GPU may read half old and half new.
 uint64_t sn_copy_content(const SnCall *c);
+// Checks that the blocks of a launch have memory. If not the device is lost.
+void sn_launch_check(SnEmulator *e, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work);
 // Does a call.
 void sn_call_do(SnEmulator *e, const SnCall *c);
 // Returns whether this program can run a block on so many lanes.

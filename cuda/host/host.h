@@ -251,6 +251,7 @@ struct SnBackendModel {
   SnCostView cost_view;
   int *follows;                // (nall) term_follows of the cost that `model` is made of
   bool rolling, computing;     // a batch of rollouts, of gradients is under way
+  bool batches;                // somebody has reserved batches, not rollouts of a planner
   const SnMultistartJob *job;  // job under way; NULL: none
   SnDeviceHost *host;
   SnDeviceModel *model;  // NULL: an update failed

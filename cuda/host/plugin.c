@@ -74,6 +74,7 @@ static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count
 
 static SnCode plugin_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
+  x->batches = true;
   return count <= x->capacity[SN_CAPACITY_BATCHES] ? SN_OK : sn_session_reserve(x, SN_CAPACITY_BATCHES, count, err);
 }
 

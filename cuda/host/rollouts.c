@@ -60,7 +60,7 @@ static SnCode replace(SnBackendModel *x, int group, int wide, SnMemoryRequest *r
   r->staging = staging_bytes(x, group, wide);
   sn_need_launch(x->model, SN_KERNEL_ROLLOUT, launch_items(x, group), knots, &r->most);
   sn_need_launch(x->model, SN_KERNEL_ROLLOUT, group, knots, &r->least);
-  if (sn_rollout_way(x->model, group, wide > 0) == SN_ROLLOUT_PARTS) r->most.many = r->least.many = group;
+  if (sn_rollout_way(x->model, group, x->batches) == SN_ROLLOUT_PARTS) r->most.many = r->least.many = group;
   const SnCode code = sn_model_reserve(x, r, &new->memory, err);
   rollouts_drop(x, code == SN_OK ? old : new);
   if (code == SN_OK) x->rollouts = new;
@@ -101,7 +101,7 @@ static void begin_group(SnBackendModel *x, const SnBatch *batch, int first, bool
   SnRollouts *r = x->rollouts;
   r->first = first;
   r->count = sn_mini(batch->count - first, sn_batch_wide(batch) ? r->wide : r->group);
-  r->way = sn_rollout_way(x->model, batch->count, r->wide > 0);
+  r->way = sn_rollout_way(x->model, batch->count, x->batches);
   if (slices) r->count = sn_mini(r->count, sn_rollout_resident(x->model, r->way));
   r->done = 0;
   r->all = batch->nstep + 1;

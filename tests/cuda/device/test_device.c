@@ -24,6 +24,7 @@ enum { N = 64, SLOT = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
 //   ITERATE   scratch[block] counts the launches' blocks in the order in which they ran
 //   FORWARD   1 where all of the slot was filled with NaN, else 0
 //   MAKE      adds 1 to every number
+//   SELECT    writes behind the slot
 static int order;
 
 void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
@@ -46,6 +47,9 @@ void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, 
         row[0] = nan == N && isnan(lane->shared->part[SN_VLANES - 1]);
         numbers[N / 2] = 0;
       }
+      break;
+    case SN_KERNEL_SELECT:
+      SN_ONE(lane) numbers[N] = 1;
       break;
     default:
       SN_FOR(i, N) row[i] += 1;
@@ -241,6 +245,11 @@ static void wrong_calls_lose_the_device(void **state) {
   r.d->release_host(r.d, r.memory);
   expect_lost(&r, "release_host of");
   r = open_fixture("");
+  launch(&r, SN_KERNEL_MAKE, 1);
+  r.d->release(r.d, r.work.block.memory);  // the launch still waits
+  r.d->wait(r.d, r.s);
+  expect_lost(&r, "no memory of the device has slots for 1 blocks");
+  r = open_fixture("");
   fetch(&r);
   r.d->release(r.d, r.memory);  // the copy still waits
   r.d->wait(r.d, r.s);
@@ -412,7 +421,7 @@ static void resident_blocks(void **state) {
 
 // Nobody touches memory of the other side, nor what lies behind an allocation: a child process tries. Returns its
 // signal.
-typedef enum Touch { HOSTS, DEVICES, BEHIND, BY_PRODUCTS, BY_KERNEL, BY_COPY } Touch;
+typedef enum Touch { HOSTS, DEVICES, BEHIND, BY_PRODUCTS, BEHIND_BLOCK, BY_KERNEL, BY_COPY } Touch;
 static int touch(Fixture *r, Touch what) {
   const pid_t child = fork();
   assert_true(child >= 0);
@@ -422,6 +431,8 @@ static int touch(Fixture *r, Touch what) {
     const SnProducts beyond = {.n = 4, .count = 1, .a = r->memory, .x = r->memory, .y = r->memory + BLOCKS * N - 3};
     if (what == BY_PRODUCTS) r->d->multiply(r->d, r->s, &beyond);
     if (what == BY_PRODUCTS) r->d->wait(r->d, r->s);
+    if (what == BEHIND_BLOCK) launch(r, SN_KERNEL_SELECT, 1);
+    if (what == BEHIND_BLOCK) r->d->wait(r->d, r->s);
     if (what == BY_KERNEL) r->work.scratch = r->host;
     if (what >= BY_KERNEL) launch(r, SN_KERNEL_MAKE, BLOCKS);
     if (what >= BY_KERNEL) fetch(r);
@@ -441,6 +452,7 @@ static void memory_has_sides(void **state) {
   assert_int_equal(touch(&r, DEVICES), SIGSEGV);
   assert_int_equal(touch(&r, BEHIND), SIGSEGV);
   assert_int_equal(touch(&r, BY_PRODUCTS), SIGSEGV);
+  assert_int_equal(touch(&r, BEHIND_BLOCK), SIGSEGV);
   assert_int_equal(touch(&r, BY_KERNEL), SIGSEGV);
   assert_int_equal(touch(&r, BY_COPY), 0);
   launch(&r, SN_KERNEL_MAKE, 1);

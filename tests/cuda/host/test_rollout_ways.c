@@ -116,6 +116,35 @@ static void planners_by_warps(void **state) {
   scene_close(&x);
 }
 
+// Batches of one model that are submitted together go in one launch as far as there are slots for them, and no farther.
+static void batches_together(void **state) {
+  (void)state;
+  enum { SESSIONS = 3, EACH = 200 };
+  Scene x;
+  assert_true(scene_open(&x, "arm_reach"));
+  SnBackend *b = open_threads("emulator_double", AUTO, "");
+  SnBackendModel *d[SESSIONS];
+  Rollouts want = rollouts_make(&x, STEPS, EACH), r[SESSIONS];
+  rollouts_noisy(&want);
+  rollouts_run(&x, x.cpu, &want);
+  for (int i = 0; i < SESSIONS; ++i) {
+    r[i] = rollouts_make(&x, STEPS, EACH);
+    rollouts_noisy(&r[i]);
+    d[i] = scene_load(b, &x, STEPS);
+    assert_int_equal(sn_backend_reserve_batches(b, d[i], EACH, NULL), SN_OK);
+  }
+  for (int i = 0; i < SESSIONS; ++i) sn_backend_rollouts_submit(b, d[i], &r[i].batch);
+  for (int i = 0; i < SESSIONS; ++i) {
+    assert_true(sn_backend_rollouts(b, d[i], &r[i].batch, steady_clock(), INFINITY));
+    rollouts_equal(&want, &r[i]);
+    rollouts_free(&r[i]);
+    sn_backend_unload(b, d[i]);
+  }
+  rollouts_free(&want);
+  sn_backend_free(b);
+  scene_close(&x);
+}
+
 // Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
 // and nobody is told that anything were full. So it is at once, and in slices of time.
 static void more_contacts_than_a_thread_has(void **state) {
@@ -188,9 +217,12 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_by_warps),       cmocka_unit_test(many_by_parts),
-      cmocka_unit_test(planners_by_warps), cmocka_unit_test(more_contacts_than_a_thread_has),
-      cmocka_unit_test(one_of_many),       cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_warps),
+                                     cmocka_unit_test(many_by_parts),
+                                     cmocka_unit_test(planners_by_warps),
+                                     cmocka_unit_test(batches_together),
+                                     cmocka_unit_test(more_contacts_than_a_thread_has),
+                                     cmocka_unit_test(one_of_many),
+                                     cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
