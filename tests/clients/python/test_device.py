@@ -76,8 +76,8 @@ def test_a_world_too_large_for_a_thread_is_refused_in_words(there: On) -> None:
 @pytest.mark.parametrize(
     ("block_threads", "text"),
     [
-        (33, "block threads: 33, allowed are 1 and multiples of 32 up to 256"),
-        (512, "block threads: 512, allowed are 1 and"),
+        (33, "block threads: 33, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to 256"),
+        (512, "block threads: 512, allowed are 1, 2,"),
         (-1, "block_threads: -1, allowed is at least 0"),
     ],
 )
