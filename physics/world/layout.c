@@ -18,8 +18,6 @@ static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout"
 static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
 
 #if !defined(__CUDACC__)
-enum { ALIGN = 64 };  // of a layout's bytes
-
 typedef struct LayoutFields {
   int n;
   const char *name[SN_LAYOUT_FIELDS];
@@ -89,8 +87,8 @@ static SnCode layout_make(const char *what, const LayoutFields *f, size_t align,
     layout->place[k] = (uint32_t)bytes[part] | (uint32_t)part;
     bytes[part] += round_up(f->bytes[k], part ? SN_LAYOUT_DENSE : align);
   }
-  layout->bytes = (size_t)round_up(bytes[0], ALIGN);
-  layout->growing = (size_t)round_up(bytes[1], ALIGN);
+  layout->bytes = (size_t)round_up(bytes[0], SN_LAYOUT_LINE);
+  layout->growing = (size_t)round_up(bytes[1], SN_LAYOUT_LINE);
   if (bytes[0] < UINT32_MAX && bytes[1] < UINT32_MAX) return SN_OK;
   const unsigned long long total = bytes[0] + bytes[1];
   return sn_fail(err, SN_ERR_LIMIT, "%s: takes %llu bytes of memory, 4 GiB are the most", what, total);
