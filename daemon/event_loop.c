@@ -143,7 +143,7 @@ static void tell_status(Loop *loop, double now) {
   char text[sizeof loop->status];
   if (now - loop->told < STATUS_TIME) return;
   loop->told = now;
-  const SnMetricsView view = sn_metrics_counts(&d->metrics);
+  const SnMetricsView view = sn_metrics_view(&d->metrics);
   const double age = now - atomic_load(&d->scheduler.alive);
   snprintf(text, sizeof text, "STATUS=%s%s%d sessions, %llu states answered, %llu of them late",
            loop->lost ? "the device is lost, plans are made on the CPU; " : "",
@@ -215,6 +215,7 @@ static SnCode serve(Loop *loop, SnError *err) {
   double ticked = 0;
   int wait = TICK_MS;
   while (!d->stopping && sn_wire_wait(loop->wire, fd, ready, wait)) {
+    const double began = sn_clock_now();
     if (ready[1]) read_signal(loop);
     wait = sn_http_run(d->http, TICK_MS);
     read_requests(loop);
@@ -232,6 +233,7 @@ static SnCode serve(Loop *loop, SnError *err) {
       SnCode code = sn_wire_maintain(loop->wire, err);
       if (code != SN_OK) return code;
     }
+    sn_histogram_add(&d->counters.turns, sn_clock_now() - began);
   }
   return SN_OK;
 }

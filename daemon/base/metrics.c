@@ -7,7 +7,7 @@
 void sn_metrics_init(SnMetrics *metrics) {
   memset(metrics, 0, sizeof *metrics);
   metrics->best_cost = INFINITY;
-  metrics->cost = metrics->gradient_norm = NAN;
+  metrics->cost = metrics->gradient_norm = metrics->p50 = metrics->p99 = NAN;
 }
 
 void sn_metrics_sent(SnMetrics *metrics, double now, double cost, double gradient_norm, bool overflow) {
@@ -33,20 +33,34 @@ void sn_metrics_streamed(SnMetrics *metrics) { metrics->sent++; }
 
 void sn_metrics_reset_best(SnMetrics *metrics) { metrics->best_cost = INFINITY; }
 
-void sn_metrics_answered(SnMetrics *metrics, double latency, int missed) {
-  metrics->latency[metrics->plans % SN_METRICS_WINDOW] = latency;
-  metrics->misses += missed != 0;
-  metrics->plans++;  // who reads it finds the latency written
-}
-
-void sn_metrics_replaced(SnMetrics *metrics) { metrics->replaced++; }
-
 static int compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-SnMetricsView sn_metrics_counts(const SnMetrics *metrics) {
+// Puts `added` in the place of x[i] and moves it to where it belongs: x[0..n) but for x[i] ascends, and does so after.
+static void replace_sorted(double *x, size_t n, size_t i, double added) {
+  for (; i + 1 < n && x[i + 1] < added; i++) x[i] = x[i + 1];
+  for (; i > 0 && x[i - 1] > added; i--) x[i] = x[i - 1];
+  x[i] = added;
+}
+
+void sn_metrics_answered(SnMetrics *metrics, double latency, int missed) {
+  const uint64_t plans = metrics->plans;
+  const size_t n = plans < SN_METRICS_WINDOW ? (size_t)plans : SN_METRICS_WINDOW, count = n + (n < SN_METRICS_WINDOW);
+  double *sorted = metrics->sorted, *place = &metrics->latency[plans % SN_METRICS_WINDOW];
+  const double *forgotten = n == count ? bsearch(place, sorted, n, sizeof *sorted, compare_doubles) : &sorted[n];
+  replace_sorted(sorted, count, (size_t)(forgotten - sorted), latency);
+  *place = latency;
+  metrics->p50 = sorted[(count - 1) / 2];
+  metrics->p99 = sorted[(size_t)(0.99 * (double)(count - 1) + 0.5)];
+  metrics->misses += missed != 0;
+  metrics->plans++;  // who reads it finds the percentiles written
+}
+
+void sn_metrics_replaced(SnMetrics *metrics) { metrics->replaced++; }
+
+SnMetricsView sn_metrics_view(const SnMetrics *metrics) {
   return (SnMetricsView){.plans = metrics->plans,
                          .misses = metrics->misses,
                          .replaced = metrics->replaced,
@@ -59,19 +73,7 @@ SnMetricsView sn_metrics_counts(const SnMetrics *metrics) {
                          .unimproved = metrics->unimproved,
                          .stuck = metrics->stuck,
                          .served = metrics->served,
-                         .p50 = (double)NAN,
-                         .p99 = (double)NAN,
+                         .p50 = metrics->p50,
+                         .p99 = metrics->p99,
                          .planned = metrics->planned};
-}
-
-SnMetricsView sn_metrics_view(const SnMetrics *metrics) {
-  double sorted[SN_METRICS_WINDOW];
-  SnMetricsView view = sn_metrics_counts(metrics);
-  size_t n = view.plans < SN_METRICS_WINDOW ? (size_t)view.plans : SN_METRICS_WINDOW;
-  for (size_t i = 0; i < n; i++) sorted[i] = metrics->latency[i];
-  if (n == 0) return view;
-  qsort(sorted, n, sizeof *sorted, compare_doubles);
-  view.p50 = sorted[(n - 1) / 2];
-  view.p99 = sorted[(size_t)(0.99 * (double)(n - 1) + 0.5)];
-  return view;
 }

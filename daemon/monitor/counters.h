@@ -47,6 +47,7 @@ typedef struct SnCounters {
   uint64_t permission, quota;  // requests refused for their peer's role, or for its quotas
   SnOutcomes all;
   SnHistogram waiting, computing, sending, whole;  // parts of plans' time
+  SnHistogram turns;                               // how long the event loop was busy between two waits
 } SnCounters;
 
 // Counts a reply that was given to its socket at `now`, for the daemon and, unless NULL, for its session.

@@ -94,14 +94,16 @@ void sn_lateness_note(SnLateness *lateness, double seconds);
 
 // ---- what is freed elsewhere ----
 
-// Frees sessions and planners on a thread of its own. The system takes memory back page by page: a large session is
-// hundreds of slices long.
+// Frees sessions and planners on a thread of its own, and reads there how much is allocated. The system takes memory
+// back page by page: a large session is hundreds of slices long. The heap is read piece by piece: tens of milliseconds
+// where a thousand sessions were opened.
 typedef struct SnReaper {
   SnModels *models;
   pthread_mutex_t mutex;
   pthread_cond_t filled;
-  struct SnWaste *first;  // under the mutex, as `stop`
-  bool stop;
+  struct SnWaste *first;       // under the mutex, as `stop` and `read`
+  bool stop, read;             // `read`: the heap is to be read
+  atomic_uint_least64_t heap;  // allocated [bytes], when it was read last
   pthread_t thread;
   bool running;
 } SnReaper;
@@ -111,6 +113,9 @@ SnCode sn_reaper_start(SnReaper *reaper, SnModels *models, SnError *err);
 // the planner thread.
 void sn_reaper_session(SnReaper *reaper, SnSession *session);
 void sn_reaper_planner(SnReaper *reaper, SnPlanner *planner);
+// Returns how much was allocated [bytes] when it was read last, and has it read again, soon. Only the thread that
+// starts and stops the reaper may ask.
+uint64_t sn_reaper_heap(SnReaper *reaper);
 // Frees what was handed over and ends the thread. A second call does nothing.
 void sn_reaper_stop(SnReaper *reaper);
 

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "daemon/base/memory.h"
 #include "daemon/planning/planning.h"
 
 typedef struct SnWaste {
@@ -24,6 +25,11 @@ static void *reaper_main(void *argument) {
       free_waste(r, waste);
       free(waste);
       pthread_mutex_lock(&r->mutex);
+    } else if (r->read) {
+      r->read = false;
+      pthread_mutex_unlock(&r->mutex);
+      atomic_store(&r->heap, sn_heap_memory());
+      pthread_mutex_lock(&r->mutex);
     } else if (r->stop) {
       break;
     } else {
@@ -35,7 +41,7 @@ static void *reaper_main(void *argument) {
 }
 
 SnCode sn_reaper_start(SnReaper *r, SnModels *models, SnError *err) {
-  *r = (SnReaper){.models = models};
+  *r = (SnReaper){.models = models, .read = true};
   pthread_mutex_init(&r->mutex, NULL);
   pthread_cond_init(&r->filled, NULL);
   r->running = pthread_create(&r->thread, NULL, reaper_main, r) == 0;
@@ -61,6 +67,15 @@ void sn_reaper_session(SnReaper *r, SnSession *session) { hand_over(r, (SnWaste)
 
 void sn_reaper_planner(SnReaper *r, SnPlanner *planner) {
   if (planner) hand_over(r, (SnWaste){.planner = planner});
+}
+
+uint64_t sn_reaper_heap(SnReaper *r) {
+  if (!r->running) return atomic_load(&r->heap);
+  pthread_mutex_lock(&r->mutex);
+  r->read = true;
+  pthread_cond_signal(&r->filled);
+  pthread_mutex_unlock(&r->mutex);
+  return atomic_load(&r->heap);
 }
 
 void sn_reaper_stop(SnReaper *r) {

@@ -181,7 +181,7 @@ void sn_serve_count_answer(const SnScheduler *s, SnSession *session, SnTiming ti
 void sn_serve_count_plan(const SnScheduler *s, SnSession *session, const Sinew__V1__Plan *plan, double now) {
   sn_metrics_sent(&session->metrics, now, plan->cost_after, plan->gradient_norm, plan->overflow);
   sn_metrics_progress(&session->metrics, (int)plan->unimproved, plan->stuck);
-  if (plan->overflow && sn_metrics_counts(&session->metrics).overflows == 1)
+  if (plan->overflow && sn_metrics_view(&session->metrics).overflows == 1)
     sn_log_about(s->log, SN_LOG_WARNING, (SnLogIds){.session = session->id, .plan = plan->sequence},
                  "overflow: model %s has no room for all its contacts or constraint rows, the last ones were dropped; "
                  "statistics count such plans from now on",

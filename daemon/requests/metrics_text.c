@@ -96,7 +96,7 @@ static void write_requests(FILE *f, const SnCounters *c) {
 }
 
 static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics, const SnHistogram *wakes) {
-  const SnMetricsView view = sn_metrics_counts(metrics);
+  const SnMetricsView view = sn_metrics_view(metrics);
   family(f, "sinew_plans_total", COUNTER, "Plans sent, by status.");
   for (int i = 1; i < SN_COUNT_STATUSES; i++)
     if (sn_count_status(i)) labelled(f, "sinew_plans_total", "status", sn_count_status(i), (double)c->all.plans[i]);
@@ -111,6 +111,9 @@ static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics, 
   histogram(f, "sinew_plan_sending_seconds", "From there until the plan was given to the socket.", &c->sending);
   histogram(f, "sinew_plan_seconds", "From the arrival of a state until its first plan was given to the socket.",
             &c->whole);
+  histogram(f, "sinew_event_loop_turn_seconds",
+            "From when the event loop woke up until it waited again: whoever asks meanwhile is heard after that.",
+            &c->turns);
   histogram(f, "sinew_planner_wake_seconds",
             "From when the planner thread should have woken up, for a state or by time, until it did.", wakes);
 }
@@ -189,7 +192,7 @@ static bool write_sessions(FILE *f, SnDaemon *d, const SnDeviceView *device) {
   const int n = sn_sessions_count(&d->sessions);
   SnMetricsView *views = calloc((size_t)n + 1, sizeof *views);
   if (!views) return false;
-  for (int i = 0; i < n; i++) views[i] = sn_metrics_counts(&sn_sessions_at(&d->sessions, i)->metrics);
+  for (int i = 0; i < n; i++) views[i] = sn_metrics_view(&sn_sessions_at(&d->sessions, i)->metrics);
   single(f, "sinew_sessions", GAUGE, "Sessions that are open.", n);
   single(f, "sinew_sessions_limit", GAUGE, "Sessions that may be.", d->config.sessions);
   family(f, "sinew_session_info", GAUGE, "Of each place its task, model, and where its plans are made; always 1.");
@@ -242,8 +245,9 @@ static void write_queues(FILE *f, SnDaemon *d, const SnWireCounts *w) {
 
 static void write_memory(FILE *f, SnDaemon *d, const SnWireCounts *w, const SnDeviceView *device) {
   single(f, "sinew_memory_resident_bytes", GAUGE, "Resident memory.", (double)sn_resident_memory());
-  single(f, "sinew_memory_heap_bytes", GAUGE, "Memory that is allocated: what does not shrink at rest is kept.",
-         (double)sn_heap_memory());
+  single(f, "sinew_memory_heap_bytes", GAUGE,
+         "Memory that was allocated at the page before: what does not shrink at rest is kept.",
+         (double)sn_reaper_heap(&d->scheduler.reaper));
   single(f, "sinew_memory_limit_bytes", GAUGE, "Resident memory beyond which connections are dropped.",
          (double)w->memory_limit);
   single(f, "sinew_memory_planners_bytes", GAUGE, "Memory that the planners of all sessions have.",

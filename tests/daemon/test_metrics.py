@@ -168,6 +168,18 @@ def check_counts(d: Daemon) -> None:
     assert again.get("sinew_session_replies_total", session="0", code="OK") == 0, "a new session begins with nothing"
 
 
+def check_turns(d: Daemon) -> None:
+    """A turn of the event loop ends when it waits: nothing to do for 50 ms is no long turn."""
+    before = Page(d.page())
+    time.sleep(1)
+    after = Page(d.page())
+    turns, short = (
+        after.get(f"sinew_event_loop_turn_seconds{part}", **labels) - before.get(f"sinew_event_loop_turn_seconds{part}", **labels)
+        for part, labels in (("_count", {}), ("_bucket", {"le": "0.03"}))
+    )
+    assert turns >= 5 and short > turns / 2, (turns, short)
+
+
 def check_wire(d: Daemon, text: str) -> None:
     """By request on the wire it is the same page."""
     reply = d.ask("metrics")
@@ -232,6 +244,7 @@ def main() -> None:
         try:
             check_counts(d)
             text = d.page()
+            check_turns(d)
             check_wire(d, text)
             check_http(d)
             check_examples(source, text)

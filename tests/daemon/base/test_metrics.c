@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -52,8 +54,32 @@ static void test_window(void **state) {
   for (int i = 0; i < SN_METRICS_WINDOW / 100 + 2; i++) sn_metrics_answered(&m, 7, 0);
   view = sn_metrics_view(&m);
   assert_true(view.p50 == 2 && view.p99 == 7);
-  const SnMetricsView counts = sn_metrics_counts(&m);
-  assert_true(isnan(counts.p50) && isnan(counts.p99) && counts.plans == view.plans && counts.misses == view.misses);
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+// After each of many random latencies, equal ones among them, percentiles are those of the latest, sorted anew.
+static void test_random_latencies(void **state) {
+  (void)state;
+  enum { SEED = 20261126, COUNT = 3 * SN_METRICS_WINDOW };
+  static double latency[COUNT], sorted[SN_METRICS_WINDOW];
+  unsigned short seed[3] = {SEED & 0xffff, SEED >> 16, 0};
+  printf("seed %d\n", SEED);
+  SnMetrics m;
+  sn_metrics_init(&m);
+  for (int i = 0; i < COUNT; i++) {
+    latency[i] = i % 2 ? erand48(seed) : 0.125 * (double)(nrand48(seed) % 9);
+    sn_metrics_answered(&m, latency[i], 0);
+    const int n = i < SN_METRICS_WINDOW ? i + 1 : SN_METRICS_WINDOW;
+    memcpy(sorted, &latency[i + 1 - n], sizeof *sorted * (size_t)n);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    const SnMetricsView view = sn_metrics_view(&m);
+    assert_true(view.p50 == sorted[(n - 1) / 2]);
+    assert_true(view.p99 == sorted[lround(0.99 * (n - 1))]);
+  }
 }
 
 // Each counter counts its own event and no other.
@@ -123,8 +149,8 @@ static void test_timing(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_percentiles), cmocka_unit_test(test_window), cmocka_unit_test(test_counters),
-      cmocka_unit_test(test_costs),       cmocka_unit_test(test_timing),
+      cmocka_unit_test(test_percentiles), cmocka_unit_test(test_window), cmocka_unit_test(test_random_latencies),
+      cmocka_unit_test(test_counters),    cmocka_unit_test(test_costs),  cmocka_unit_test(test_timing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

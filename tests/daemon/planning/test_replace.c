@@ -99,8 +99,8 @@ static void test_refused_at_once(void **state) {
   assert_false(sn_serve_begin(&p->s, &p->session));
   assert_null(p->session.waiting);
   assert_int_equal(take_refusals(p, &id), 0);
-  assert_int_equal(sn_metrics_counts(&p->metrics).replaced, 2);
-  assert_int_equal(sn_metrics_counts(&p->session.metrics).replaced, 2);
+  assert_int_equal(sn_metrics_view(&p->metrics).replaced, 2);
+  assert_int_equal(sn_metrics_view(&p->session.metrics).replaced, 2);
   free_place(p);
 }
 
@@ -115,7 +115,7 @@ static void test_begun(void **state) {
   sn_job_free(p->session.waiting);
   send_state(p, 2, false);
   assert_int_equal(take_refusals(p, &id), 0);
-  assert_int_equal(sn_metrics_counts(&p->metrics).replaced, 0);
+  assert_int_equal(sn_metrics_view(&p->metrics).replaced, 0);
   free_place(p);
 }
 
@@ -131,7 +131,7 @@ static void test_streams(void **state) {
   send_state(p, 4, true);
   assert_int_equal(take_refusals(p, &id), 1);
   assert_int_equal(id, 3);
-  assert_int_equal(sn_metrics_counts(&p->session.metrics).replaced, 3);
+  assert_int_equal(sn_metrics_view(&p->session.metrics).replaced, 3);
   free_place(p);
 }
 

@@ -107,6 +107,8 @@ class Daemon:
         memory = {}
         for line in pathlib.Path(f"/proc/{self.process.pid}/smaps_rollup").read_text().splitlines()[1:]:
             memory[line.split(":")[0]] = int(line.split()[1])
+        self.metrics()  # has the heap read; a page is given again for 0.1 s
+        time.sleep(0.3)
         said = self.metrics()
         return {
             "resident": memory["Rss"], "proportional": memory["Pss"], "anonymous": memory["Anonymous"],
