@@ -77,11 +77,29 @@ part_python() { tests/clients/python/run.sh; tests/clients/python/asan.sh --shor
 part_page_text="the page of \`sinew view\` in a real browser: Debian's chromium, headless, driven by Playwright"
 part_page() { tests/clients/python/run.sh --page; }
 
+# Unpacks Debian's Prometheus into the cache, once: installed, it would start as a service. Without it one test is skipped.
+fetch_prometheus() {
+  local target="$SINEW_CACHE/prometheus" work
+  if [ ! -e "$target/usr/bin/prometheus" ]; then
+    sinew_say "fetching Debian's prometheus into $target"
+    mkdir -p "$SINEW_CACHE"
+    work=$(mktemp -d "$SINEW_CACHE/fetch.XXXXXX")
+    if (cd "$work" && apt-get download -q -oAPT::Sandbox::User="$(id -un)" prometheus >/dev/null) && dpkg -x "$work"/*.deb "$work/unpacked"; then
+      mv -T "$work/unpacked" "$target"
+    else
+      sinew_say "could not fetch Debian's prometheus"
+    fi
+    rm -rf "$work"
+  fi
+  PATH=$target/usr/bin:$PATH
+}
+
 # shellcheck disable=SC2086  # the list is split on purpose
 setup() {
   # No && between them: it would switch off `set -e` inside the first, and a failed download would go unnoticed.
   sinew_setup
   sinew_install_packages $SINEW_PACKAGES_TEST
+  fetch_prometheus
   # What was compiled before, here or in another folder, is not compiled again.
   export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 }

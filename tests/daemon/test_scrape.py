@@ -4,7 +4,7 @@ configuration and the dashboard's expressions, and each of these has an answer.
 
   tests/daemon/test_scrape.py BIN SOURCE     programs of the build, folder of the sources; status 1 on failure
 
-Skipped (status 77) where Debian's package prometheus is not installed.
+Skipped (status 77) where Debian's package prometheus is not on the path; tests/run.sh unpacks it into the cache.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main() -> int:
     """Run all checks."""
     missing = [x for x in ("promtool", "prometheus") if shutil.which(x) is None]
     if missing:
-        print(f"skipped: {' and '.join(missing)} not found: Debian's package prometheus is not installed")
+        print(f"skipped: {' and '.join(missing)} not found: Debian's package prometheus is not there")
         return 77
     binaries, source = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory(prefix="sinew-scrape.") as name:
