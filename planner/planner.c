@@ -211,7 +211,7 @@ void sn_planner_reset_nominal(SnPlanner *p) {
 
 void sn_planner_drop_batch(SnPlanner *p) {
   if (p->iterations.begun) sn_backend_abandon(p->device.backend, p->device.model);
-  p->iterations.begun = false;
+  p->iterations.begun = p->iterations.rolled = false;
 }
 
 void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {

@@ -126,7 +126,7 @@ typedef struct SnPlan {
   double cost_now;     // sum of weight * norm in the state that was answered
   int iterations;      // begun and used: the last may be partial
   int candidates;      // used of the last iteration, from 0 on. Both together reproduce the plan.
-  double gradient_norm;  // NaN where the planner has no gradient
+  double gradient_norm;  // at ctrl, where the deadline left no time for that of the iterate before; NaN: there is none
   bool deadline_met;     // finished before the deadline
   bool act_estimated;    // act was not given: integrated from the controls
   const char *backend;   // name of the one that made it: SnBackend.name, static memory
@@ -166,7 +166,8 @@ void sn_planner_submit(SnPlanner *p);
 //
 // Candidates are used in the order of their index: of an iteration, those before the first that was not completed. The
 // best is the lowest cost, at equal cost the lowest index. So (seed, plan number, settings, state, iterations,
-// candidates) determine the plan bit for bit, whatever the threads, the clock and the slices.
+// candidates) determine the plan bit for bit, whatever the threads, the clock and the slices. Only the norm of the
+// gradient depends on the deadline: Adam from one start needs no gradient of the last controls that it tries.
 void sn_planner_finish(SnPlanner *p, SnPlan *plan);
 
 // Begins no further iteration of the plan in progress, and gives up the one under way as a deadline does. Predicted
@@ -178,11 +179,11 @@ double sn_planner_rest(const SnPlanner *p);
 // Drops the plan in progress. The one before stays in force, and the next begins with the best controls so far.
 void sn_planner_drop(SnPlanner *p);
 
-// Returns the number of complete iterations of the plan in progress that were used; 0 when there is no plan.
+// Returns the number of whole iterations of the plan in progress that were used; 0 when there is no plan.
 int sn_planner_iterations(const SnPlanner *p);
 
 // Returns whether the plan in progress has tried something new, or had all the iterations that it may have. One that
-// begins by measuring the warm start takes 2.
+// begins by measuring the warm start takes 2; the second counts from when its cost is known.
 bool sn_planner_is_refined(const SnPlanner *p);
 
 // Returns the number of the latest plan that was begun, 0 before the first.

@@ -236,8 +236,10 @@ void sn_planner_adam_submit(SnPlanner *p) {
 }
 
 SnWorked sn_planner_adam_work(SnPlanner *p, double stop) {
-  if (sn_backend_multistart(p->device.backend, p->device.model, &p->iterations.adam->job, &p->def.clock, stop))
-    return SN_WORKED_ALL;
+  SnMultistartJob *job = &p->iterations.adam->job;
+  const bool before = job->rolled;
+  if (sn_backend_multistart(p->device.backend, p->device.model, job, &p->def.clock, stop)) return SN_WORKED_ALL;
+  if (job->rolled && !before && !job->next) return SN_WORKED_ROLLED;
   return sn_backend_job_iterations(p->device.backend) > 1 ? SN_WORKED_PART : SN_WORKED_PAUSED;
 }
 

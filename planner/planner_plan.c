@@ -166,19 +166,19 @@ static int iteration_limit(const SnPlanner *p) {
   return sn_settings_iterations(&s);
 }
 
-// Whether the deadline would cut the next iteration, if it takes as long as the shortest one of this plan, and so make
-// it count for nothing. A first iteration is always tried.
+// Whether the deadline would cut the next iteration before it counts, if that takes as long as the shortest one of this
+// plan. One that is under way, whose cost is known, must end before that. A first iteration is always tried.
 static bool in_vain(const SnPlanner *p) {
   const SnIterations *x = &p->iterations;
-  const double deadline = sn_planner_iteration_deadline(p);
+  const double deadline = sn_planner_iteration_deadline(p), counts = x->rolling > 0 ? x->rolling : x->shortest;
   if (x->next == 0 || !(deadline < INFINITY) || !x->optimizer->whole || !x->optimizer->whole(p)) return false;
-  return sn_planner_now(p) + x->shortest > deadline;
+  return sn_planner_now(p) + (x->begun ? x->shortest : counts) > deadline;
 }
 
-// Notes how long iterations took that have ended: `done` of them since they were begun.
-static void note_time(SnPlanner *p, int done) {
+// Notes the shortest time of an iteration, or of what it takes until its cost is known: `done` since they were begun.
+static void note_time(const SnPlanner *p, double *shortest, int done) {
   const double took = (sn_planner_now(p) - p->iterations.since) / done;
-  if (p->iterations.shortest == 0 || took < p->iterations.shortest) p->iterations.shortest = took;
+  if (*shortest == 0 || took < *shortest) *shortest = took;
 }
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
@@ -193,6 +193,7 @@ static void begin_iteration(SnPlanner *p) {
   p->iterations.optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
   p->iterations.since = sn_planner_now(p);
   p->iterations.begun = true;
+  p->iterations.rolled = false;
 }
 
 void sn_planner_mark_version(SnPlanner *p) {
@@ -208,9 +209,9 @@ static void end_iteration(SnPlanner *p) {
   const uint64_t version = p->result.version;
   const int before = p->iterations.next;
   p->iterations.optimizer->end(p);
-  if (p->iterations.next > before) note_time(p, p->iterations.next - before);
+  if (p->iterations.next > before) note_time(p, &p->iterations.shortest, p->iterations.next - before);
   if (p->iterations.measured) sn_planner_grid_keep(p);
-  p->iterations.begun = false;
+  p->iterations.begun = p->iterations.rolled = false;
   if (p->result.best_cost != cost || p->result.version != version) p->progress.trace = SN_TRACE_NONE;
 }
 
@@ -258,7 +259,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   sn_planner_policy_begin(p);
 
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
-  p->iterations.shortest = 0;
+  p->iterations.shortest = p->iterations.rolling = 0;
   p->iterations.measured = false;
   p->iterations.version = p->in_force.version;
   sn_planner_mark_version(p);
@@ -310,8 +311,14 @@ static void optimize(SnPlanner *p, double until) {
     return;
   }
   const bool late = sn_planner_now(p) >= deadline;
-  if (worked == SN_WORKED_PAUSED) {
-    p->progress.optimized = late || stop == INFINITY;  // the latter: a backend that cannot go on
+  if (worked == SN_WORKED_ROLLED) {
+    note_time(p, &p->iterations.rolling, 1);
+    p->iterations.rolled = p->iterations.measured;
+  }
+  if (worked == SN_WORKED_PAUSED || worked == SN_WORKED_ROLLED) {
+    const bool stays = worked == SN_WORKED_PAUSED && stop == INFINITY;  // a backend that cannot go on
+    const bool enough = worked == SN_WORKED_ROLLED && p->iterations.rolled && in_vain(p);
+    p->progress.optimized = stays || enough || late;
     if (p->progress.optimized) end_iteration(p);
     return;
   }
@@ -546,7 +553,8 @@ bool sn_planner_is_refined(const SnPlanner *p) {
   if (!p->progress.active) return false;
   const int least = sn_planner_least_iterations_of(p->iterations.optimizer, &p->in_force.settings);
   const int limit = iteration_limit(p);
-  return p->result.iterations >= (limit > 0 && limit < least ? limit : least);
+  const bool rolled = p->iterations.rolled && !p->progress.request.trace_each;  // then a stop drops it
+  return p->result.iterations + rolled >= (limit > 0 && limit < least ? limit : least);
 }
 
 uint64_t sn_planner_number(const SnPlanner *p) { return p->progress.number; }

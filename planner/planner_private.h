@@ -18,6 +18,7 @@ typedef struct SnStateBuffer {
 // Tells what became of iterations that were worked on.
 typedef enum SnWorked {
   SN_WORKED_PAUSED,  // within one: the work goes on there
+  SN_WORKED_ROLLED,  // within one whose cost is known since: ended now, it counts unless it is the plan's first
   SN_WORKED_PART,    // between two: those done count, the rest has to be begun anew
   SN_WORKED_ALL
 } SnWorked;
@@ -190,6 +191,8 @@ typedef struct SnIterations {
   double state_cost;  // cost of the state that is answered, under the weights of those begun
   double since;       // when those begun were begun, on the clock [s]
   double shortest;    // time of the shortest one of this plan [s]; 0: none has ended
+  bool rolled;        // the one under way counts already: its cost is known, and it is not the first that is measured
+  double rolling;     // shortest time after which the cost of one was known [s]; 0: it was not before the end
   // NULL, each, until a plan is optimised by it.
   SnAdamState *adam;
   SnIlqgState *ilqg;

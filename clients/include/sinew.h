@@ -1205,7 +1205,7 @@ typedef struct SinewPlan {
   int terms;                 // numbers in term
   int iterations;            // iterations that went into it; the last may be partial
   int candidates;            // candidates of the last iteration that were used; both reproduce the plan
-  double gradient_norm;      // NaN: the planner makes no gradient
+  double gradient_norm;      // at ctrl, or, without time for that, at the iterate before; NaN: there is none
   bool refined;              // false: the shifted plan of before, there was no time
   bool deadline_met;         // it was made within the budget
   bool act_estimated;        // the state came without activations

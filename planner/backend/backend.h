@@ -258,9 +258,13 @@ typedef struct SnMultistartJob {
   double best_cost;      // in and out
   double gradient_norm;  // at ctrl; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
-  int warn;              // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on init
-  sn_number *next;       // (nstep, nu) where the next plan shall begin (multistart.h); NULL: not asked for
-  int best_start;        // start whose iterate ctrl is (multistart.h). In and out
+  // True: of the only start the rollout of the iteration under way is done, its way back is not. Ended now, the
+  // iteration counts: without a gradient, and so neither where it is the first one measured nor where `next` is asked
+  // for.
+  bool rolled;
+  int warn;         // SN_WARN_* bits of all rollouts of the job's iterations that count; zero on init
+  sn_number *next;  // (nstep, nu) where the next plan shall begin (multistart.h); NULL: not asked for
+  int best_start;   // start whose iterate ctrl is (multistart.h). In and out
 } SnMultistartJob;
 
 // Says how much room is asked for: rollouts of at most `max_step` steps, gradients of so many at once, starts of a job.
@@ -279,9 +283,10 @@ SnCode sn_backend_reserve_multistart(SnBackend *b, SnBackendModel *x, int starts
 // Works on a job until its iterations are done (true) or the clock reaches `until` (false). `until` is not after
 // job->deadline. Called again with the same job it goes on where it stopped.
 //
-// A backend of one iteration a job stops anywhere. Others work in whole iterations. They begin the first of a call
-// unless it is expected to end after job->deadline, and further ones that are expected to end before `until`. They
-// return false where no iteration was done: then none fits.
+// A backend of one iteration a job stops anywhere. It may stop, though the clock has not reached `until`, where
+// `rolled` becomes true. Others work in whole iterations. They begin the first of a call unless it is expected to end
+// after job->deadline, and further ones that are expected to end before `until`. They return false where no iteration
+// was done: then none fits.
 bool sn_backend_multistart(SnBackend *b, SnBackendModel *x, SnMultistartJob *job, const SnClock *clock, double until);
 
 // Ends a job, done or not: the job's results hold what counts of it, the rest is dropped. One of which nothing counts

@@ -131,6 +131,7 @@ static void begin_job(SnCpuMultistart *h, SnMultistartJob *job) {
   h->multistart.nlisted = job->nlisted;
   for (int i = 0; i < job->nlisted; ++i) h->multistart.listed[i] = job->listed[i];
   job->done = job->used = 0;
+  job->rolled = false;
   h->begun = true;
 }
 
@@ -236,7 +237,27 @@ static bool evaluate_start(SnCpuMultistart *h, SnMultistartJob *job, const SnClo
 }
 
 static bool may_evaluate(const SnCpuMultistart *h) {
-  return h->evaluated < h->batch.count && h->item[h->evaluated].status != SN_GRADIENT_PENDING;
+  if (h->evaluated >= h->batch.count) return false;
+  const SnGradientStatus status = h->item[h->evaluated].status;
+  return status != SN_GRADIENT_PENDING && status != SN_GRADIENT_ROLLED;
+}
+
+// Whether the iteration under way counts as it is, without a gradient.
+static bool counts_rolled(const SnMultistartJob *job) { return job->rolled && job->measured && !job->next; }
+
+// Makes the gradients of the starts, until `until`. The only start's rollout comes first, with a pause behind it.
+static bool make_gradients(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradients *gradients, void *context,
+                           const SnClock *clock, double until) {
+  SnGradient *only = job->count == 1 ? h->item : NULL;
+  if (only && only->status == SN_GRADIENT_PENDING) {
+    h->batch.forward = true;
+    if (!gradients(context, &h->batch, clock, until)) return false;
+    job->rolled = only->status == SN_GRADIENT_ROLLED;
+    h->batch.forward = false;
+    if (!job->rolled) return true;
+    if (until < (double)INFINITY) return false;
+  }
+  return gradients(context, &h->batch, clock, until);
 }
 
 // Takes starts that are done, in their order, a part of one at least, until `until`. False when it is reached.
@@ -259,6 +280,7 @@ static void end_iteration(SnCpuMultistart *h, SnMultistartJob *job) {
   for (int k = 0; k < nterm; ++k) job->best_term[k] = (double)h->best_term[k];
   job->measured = true;
   job->used = h->evaluated;
+  job->rolled = false;
   ++job->done;
   h->under_way = false;
 }
@@ -270,7 +292,7 @@ bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradie
     if (!h->under_way) begin_iteration(h, job);
     if (!prepare(h, job, clock, until)) return false;
     while (h->evaluated < job->count) {
-      if (!may_evaluate(h) && !gradients(context, &h->batch, clock, until)) return false;
+      if (!may_evaluate(h) && !make_gradients(h, job, gradients, context, clock, until)) return false;
       if (!evaluate(h, job, clock, until) && h->evaluated < job->count) return false;
     }
     end_iteration(h, job);
@@ -282,6 +304,7 @@ void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job) {
   if (!h->begun) job->done = job->used = 0;
   if (h->under_way) {
     while (may_evaluate(h)) evaluate_start(h, job, NULL, (double)INFINITY);
+    if (h->evaluated == 0 && counts_rolled(job)) evaluate_start(h, job, NULL, (double)INFINITY);
     if (h->evaluated > 0) end_iteration(h, job);
   }
   sn_cpu_multistart_abandon(h);

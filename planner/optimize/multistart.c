@@ -139,12 +139,11 @@ SN_FUNC void sn_multistart_take(const SnModel *m, SnLane *lane, const SnMultista
                                 sn_real cost) {
   const int n = r->grid.knots * m->nu;
   const bool better = cost < s->best_cost;
-  sn_real norm = (sn_real)NAN;
+  const bool rolled = status == SN_GRADIENT_ROLLED;
+  sn_real norm = rolled ? s->norm : (sn_real)NAN;
   if (status == SN_GRADIENT_DONE) norm = sn_norm(lane, s->gradient, n);
-  if (!multistart_finite(norm)) {
-    norm = (sn_real)NAN;
-    sn_lane_zero(lane, s->gradient, n);
-  }
+  if (!multistart_finite(norm)) norm = (sn_real)NAN;
+  if (rolled || norm != norm) sn_lane_zero(lane, s->gradient, n);
   if (better) sn_lane_copy(lane, s->best, s->offset, n);
   SN_SYNC(lane);
   SN_ONE(lane) {

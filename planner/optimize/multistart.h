@@ -31,7 +31,7 @@ typedef struct SnMultistartStart {
   sn_real *ctrl, *ctrl_bar;  // (nstep, nu) of the iterate
   sn_real *term;             // (nterm) weighted parts of its cost: the rollout's sum
   sn_real cost;              // cost of the iterate
-  sn_real norm;              // norm of its gradient; NaN where there is none
+  sn_real norm;              // norm of its gradient; NaN where there is none. Before it is made: of the one before
   sn_real best_cost;         // infinity: none yet
   int diverged;              // 1: the iterate's rollout diverged
   int ahead;                 // 1: the iterate is a step ahead of the one that was measured
@@ -75,7 +75,7 @@ SN_FUNC void sn_multistart_step(const SnModel *m, SnLane *lane, const SnMultista
 // Computes the controls of the iterate.
 SN_FUNC void sn_multistart_controls(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s);
 // Takes what was measured of the iterate: status an SnGradientStatus that is not pending, with ctrl_bar where it is
-// done.
+// done. An iterate that is rolled has a cost and no gradient: it is the last one of its plan.
 SN_FUNC void sn_multistart_evaluate(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *s,
                                     int status, sn_real cost);
 

@@ -393,25 +393,47 @@ static void wait_for_others(SnGradientWork *g) {
     pthread_cond_wait(&g->changed, &g->lock);
 }
 
+// Does the next job of a thread, or waits for one, under lock. False: there will be none, or the clock has reached the
+// end.
+static bool work_once(SnGradientWork *g, int thread) {
+  read_clock(g);
+  if (g->stop) return false;
+  Job job = take_job(g, thread);
+  if (job.kind == JOB_NONE) return false;
+  if (job.kind == JOB_WAIT) {
+    wait_for_others(g);
+    return true;
+  }
+  unlock(g);
+  do_job(g, thread, &job);
+  lock(g);
+  end_job(g, thread, &job);
+  tell_others(g);
+  return true;
+}
+
 static void gradient_work(void *argument, int thread) {
   SnGradientWork *g = argument;
   lock(g);
-  for (;;) {
-    read_clock(g);
-    if (g->stop) break;
-    Job job = take_job(g, thread);
-    if (job.kind == JOB_NONE) break;
-    if (job.kind == JOB_WAIT) {
-      wait_for_others(g);
-      continue;
-    }
-    unlock(g);
-    do_job(g, thread, &job);
-    lock(g);
-    end_job(g, thread, &job);
-    tell_others(g);
-  }
+  while (work_once(g, thread)) continue;
   tell_others(g);
+  unlock(g);
+}
+
+// Whether one thread has all the work that there is now: a rollout is one's, and so is the way back where all of its
+// worlds are kept.
+static bool wants_one(const SnGradientWork *g) {
+  const SnGradientProgress *x = g->item;
+  if (g->count != 1 || x->phase != SN_PHASE_BACK) return g->count == 1 && x->phase == SN_PHASE_FORWARD;
+  for (int t = x->sweep; t >= 0; --t)
+    if (!is_kept(g, x, t)) return false;
+  return true;
+}
+
+// The caller works alone as long as nobody could help: waking the others takes longer than a step.
+static void work_alone(SnGradientWork *g) {
+  lock(g);
+  while (wants_one(g) && work_once(g, 0)) continue;
   unlock(g);
 }
 
@@ -447,7 +469,9 @@ bool sn_gradient_run(SnGradientWork *g, SnGradientBatch *batch, const SnClock *c
     begin_item(g, &g->item[g->begun], &batch->item[g->begun]);
     if (++g->begun < batch->count && is_late(g)) return false;
   }
-  sn_pool_run(g->pool, gradient_work, g);
+  work_alone(g);
+  if (g->stop) return false;
+  if (batch->count != 1 || g->item[0].phase != SN_PHASE_DONE) sn_pool_run(g->pool, gradient_work, g);
   for (int i = 0; i < batch->count; ++i)
     if (g->item[i].phase != SN_PHASE_DONE) return false;
   g->active = false;

@@ -57,14 +57,18 @@ static void restore(Fixture *to, const Fixture *from) {
   if (sn_planner_restore(to->p, &s, &err) != SN_OK) fail_msg("%s", err.text);
 }
 
-static bool same(const SnPlan *a, const SnPlan *b) {
+// Whether plans are the same, but for the norm of the gradient: a deadline may leave no time for the last one.
+static bool same_plan(const SnPlan *a, const SnPlan *b) {
   return a->status == b->status && a->number == b->number && a->nstep == b->nstep && a->lead == b->lead &&
          a->iterations == b->iterations && a->candidates == b->candidates &&
          memcmp(&a->cost_before, &b->cost_before, sizeof a->cost_before) == 0 &&
          memcmp(&a->cost_after, &b->cost_after, sizeof a->cost_after) == 0 &&
-         memcmp(&a->cost_now, &b->cost_now, sizeof a->cost_now) == 0 &&
-         memcmp(&a->gradient_norm, &b->gradient_norm, sizeof a->gradient_norm) == 0 &&
-         a->act_estimated == b->act_estimated && memcmp(a->ctrl, b->ctrl, ctrl_bytes(a)) == 0;
+         memcmp(&a->cost_now, &b->cost_now, sizeof a->cost_now) == 0 && a->act_estimated == b->act_estimated &&
+         memcmp(a->ctrl, b->ctrl, ctrl_bytes(a)) == 0;
+}
+
+static bool same(const SnPlan *a, const SnPlan *b) {
+  return same_plan(a, b) && memcmp(&a->gradient_norm, &b->gradient_norm, sizeof a->gradient_norm) == 0;
 }
 
 // A planner that is restored in the middle makes the plans of the one that goes on; one that is not makes others.
@@ -176,11 +180,12 @@ static void changes(void **state) {
 static void cut_off(void **state) {
   (void)state;
   int partial = 0, none = 0;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 5; ++i)
     for (int budget = 30; budget < 600; budget += 83) {
-      Run run = i < 3 ? adam_run(i > 0 ? SN_MOMENTS_KEPT : SN_MOMENTS_FRESH) : sampling_run(SN_NOISE_PINK);
+      Run run = i != 3 ? adam_run(i > 0 ? SN_MOMENTS_KEPT : SN_MOMENTS_FRESH) : sampling_run(SN_NOISE_PINK);
       run.settings.adam_iterations = run.settings.iterations = 0;
       run.settings.adam_starts = i == 2 ? 2 : 1;
+      if (i == 4) run.settings.adam_warm_start = SN_WARM_START_LAST;
       run.budget = budget;
       Fixture *x = open_run(&run, 1), *y = open_run(&run, 1);
       for (int k = 0; k < PLANS; ++k) {
@@ -192,7 +197,7 @@ static void cut_off(void **state) {
           continue;
         }
         const SnPlan b = plan_at(y, &run, k, &a);
-        if (!same(&a, &b)) fail_msg("case %d, budget %d, plan %d: another plan", i, budget, k);
+        if (!same_plan(&a, &b)) fail_msg("case %d, budget %d, plan %d: another plan", i, budget, k);
       }
       free_fixture(x);
       free_fixture(y);

@@ -223,7 +223,7 @@ def test_flipped_bit(file: Path, client: sinew.Client, tmp_path: Path, bit: int)
     assert abs(first.recorded - first.repeated) < 1
 
 
-@pytest.mark.parametrize("what", ["cost_after", "gradient_norm", "terms[speed]", "iterations", "states.qvel[3, elbow]"])
+@pytest.mark.parametrize("what", ["cost_after", "cost_before", "terms[speed]", "iterations", "states.qvel[3, elbow]"])
 def test_every_figure_counts(file: Path, client: sinew.Client, tmp_path: Path, what: str) -> None:
     done: list[bool] = []
 

@@ -21,7 +21,8 @@ from sinew.record.reader import Entry, Recording
 
 __all__ = ["Difference", "Outcome", "replay"]
 
-_NUMBERS = ("cost_now", "cost_before", "cost_after", "gradient_norm", "start", "step")
+# Not gradient_norm: a deadline may have left no time for the gradient of the last iterate.
+_NUMBERS = ("cost_now", "cost_before", "cost_after", "start", "step")
 _COUNTS = ("status", "steps", "lead", "iterations", "candidates", "act_estimated", "overflow")
 _STATES = ("time", "qpos", "qvel", "act")
 _BITS = struct.Struct("<d")
