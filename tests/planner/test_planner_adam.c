@@ -170,7 +170,7 @@ static void iterations_that_fit(void **state) {
   static const SnPlannerKind kinds[] = {SN_PLANNER_ADAM, SN_PLANNER_LBFGS, SN_PLANNER_ADAM, SN_PLANNER_LBFGS};
   for (int i = 0; i < 4; ++i) {
     double end[MOST + 1] = {0};
-    const double slice = i < 2 ? INFINITY : 30;
+    const double slice = i < 2 ? INFINITY : 9;
     iteration_counts(kinds[i], MOST, slice, end);
     const double one = end[3] - end[2];
     assert_true(one > 3 * MARGIN);
@@ -231,6 +231,62 @@ static void rolled(void **state) {
     free_fixture(one);
     free_fixture(same);
   }
+}
+
+// Where the next plan begins a step behind the last iterate, an iteration has no use without its gradient: a plan that
+// is stopped within a way back, of which each takes half of an iteration, has the iterations before.
+static void rolled_last(void **state) {
+  (void)state;
+  SnError err = {0};
+  SnSettings s = adam_settings();
+  s.adam_iterations = 0;
+  s.adam_warm_start = SN_WARM_START_LAST;
+  int stopped = 0;
+  for (double more = 10; more < 100; more += 10) {
+    Fixture *x = open_fixture(1, true, &s, true);
+    SnPlanRequest r = initial_request(x, 0);
+    SnPlan plan;
+    r.deadline = 1e9;
+    assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+    while (sn_planner_iterations(x->p) < 1)
+      assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3));
+    const double until = (double)atomic_load(&x->count.reads) + more;
+    while ((double)atomic_load(&x->count.reads) < until) assert_false(sn_planner_slice(x->p, until));
+    const int before = sn_planner_iterations(x->p);
+    sn_planner_stop(x->p);
+    sn_planner_finish(x->p, &plan);
+    assert_int_equal(plan.iterations, before);
+    stopped += before == 1;
+    free_fixture(x);
+  }
+  assert_true(stopped > 5);
+}
+
+// A way back that was begun is not given up before the deadline: a plan that had gone on when its second iteration
+// counted has that one's gradient.
+static void ways_back(void **state) {
+  (void)state;
+  int gone_on = 0;
+  for (double budget = 310; budget < 370; budget += 2) {
+    SnError err = {0};
+    SnSettings s = adam_settings();
+    s.adam_iterations = 0;
+    Fixture *x = open_fixture(1, true, &s, true), *one = open_fixture(1, true, &s, true);
+    SnPlanRequest r = initial_request(x, 0);
+    SnPlan plan;
+    bool back = false;
+    r.deadline = (double)atomic_load(&x->count.reads) + budget;
+    assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+    while (!sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 9))
+      back = sn_planner_is_refined(x->p) && sn_planner_iterations(x->p) == 1;
+    const bool early = (double)atomic_load(&x->count.reads) < r.deadline;
+    sn_planner_finish(x->p, &plan);
+    if (back && early) assert_true(plan.iterations == 2 && plan.gradient_norm != whole_plan(one, 1).gradient_norm);
+    gone_on += plan.iterations > 2 || back;
+    free_fixture(x);
+    free_fixture(one);
+  }
+  assert_true(gone_on > 3 && gone_on < 27);
 }
 
 // A margin ends a plan earlier, but not before it has tried something new: of two iterations the second one has until
@@ -560,6 +616,8 @@ int main(void) {
                                      cmocka_unit_test(deadline),
                                      cmocka_unit_test(iterations_that_fit),
                                      cmocka_unit_test(rolled),
+                                     cmocka_unit_test(rolled_last),
+                                     cmocka_unit_test(ways_back),
                                      cmocka_unit_test(margin),
                                      cmocka_unit_test(diverging),
                                      cmocka_unit_test(diverging_warm_start),
