@@ -126,7 +126,7 @@ typedef struct SnPlan {
   double cost_now;     // sum of weight * norm in the state that was answered
   int iterations;      // begun and used: the last may be partial
   int candidates;      // used of the last iteration, from 0 on. Both together reproduce the plan.
-  double gradient_norm;  // at ctrl, where the deadline left no time for that of the iterate before; NaN: there is none
+  double gradient_norm;  // at ctrl, or, without time for that, at the iterate before; NaN: there is none
   bool deadline_met;     // finished before the deadline
   bool act_estimated;    // act was not given: integrated from the controls
   const char *backend;   // name of the one that made it: SnBackend.name, static memory
@@ -151,9 +151,9 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err);
 
 // Rolls the state forward by the latency, then works for at most one iteration. It stops earlier when the clock reads
-// `until` [s] or the deadline. A device works for as many iterations as end before `until`, but for at least one that
-// ends before the deadline. Returns true when the plan is ready for sn_planner_finish. Pausing does not change the
-// plan.
+// `until` [s] or the deadline, and where an iteration counts before it ends. A device works for as many iterations as
+// end before `until`, but for at least one that ends before the deadline. Returns true when the plan is ready for
+// sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
 // Announces that the plan in progress will be sliced soon. If another planner of this model is sliced first, a device

@@ -140,12 +140,18 @@ static void take_changes(SnPlanner *p) {
   p->iterations.measured = false;
 }
 
+// Iterations that count if they end now.
+static int counted(const SnPlanner *p) {
+  const bool rolled = p->iterations.rolled && !p->progress.request.trace_each;  // sn_planner_finish drops that one
+  return p->iterations.next + rolled;
+}
+
 // Part of an iteration is something new where part of it counts.
 static bool tried_something(const SnPlanner *p) {
   const SnOptimizer *optimizer = p->iterations.optimizer;
   const int least = sn_planner_least_iterations_of(optimizer, &p->in_force.settings);
   const bool anew = p->active_plan.rows == 0;  // no plan before: the first iteration measures what is known
-  return p->iterations.next >= (anew ? optimizer->least : least) || !optimizer->whole || !optimizer->whole(p);
+  return counted(p) >= (anew ? optimizer->least : least) || !optimizer->whole || !optimizer->whole(p);
 }
 
 double sn_planner_rest(const SnPlanner *p) {
@@ -167,10 +173,13 @@ static int iteration_limit(const SnPlanner *p) {
 }
 
 // Whether the deadline would cut the next iteration before it counts, if that takes as long as the shortest one of this
-// plan. One that is under way, whose cost is known, must end before that. A first iteration is always tried.
+// plan. One that is under way must end before that: it is looked at while its cost is known and its way back not begun.
+// A first iteration is always tried.
 static bool in_vain(const SnPlanner *p) {
   const SnIterations *x = &p->iterations;
-  const double deadline = sn_planner_iteration_deadline(p), counts = x->rolling > 0 ? x->rolling : x->shortest;
+  const bool known = x->rolling > 0 && x->measured && !p->cost_changed;  // else it counts when it ends
+  const double deadline = sn_planner_iteration_deadline(p), counts = known ? x->rolling : x->shortest;
+  if (x->begun && (!x->rolled || x->back)) return false;
   if (x->next == 0 || !(deadline < INFINITY) || !x->optimizer->whole || !x->optimizer->whole(p)) return false;
   return sn_planner_now(p) + (x->begun ? x->shortest : counts) > deadline;
 }
@@ -298,11 +307,13 @@ static bool roll_forward(SnPlanner *p, double until) {
 // Iterates until `until`; p->progress.optimized when there is no more to be done.
 static void optimize(SnPlanner *p, double until) {
   const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
-  if (!p->iterations.begun && in_vain(p)) {
+  if (in_vain(p)) {
+    end_iteration(p);
     p->progress.optimized = true;
     return;
   }
   if (!p->iterations.begun) begin_iteration(p);
+  p->iterations.back = p->iterations.rolled;
   const int before = p->iterations.next;
   const SnWorked worked = p->iterations.optimizer->work(p, stop);
   if (worked != SN_WORKED_ALL && (!sn_planner_watch(p) || !p->iterations.begun)) {
@@ -317,8 +328,7 @@ static void optimize(SnPlanner *p, double until) {
   }
   if (worked == SN_WORKED_PAUSED || worked == SN_WORKED_ROLLED) {
     const bool stays = worked == SN_WORKED_PAUSED && stop == INFINITY;  // a backend that cannot go on
-    const bool enough = worked == SN_WORKED_ROLLED && p->iterations.rolled && in_vain(p);
-    p->progress.optimized = stays || enough || late;
+    p->progress.optimized = stays || late || in_vain(p);
     if (p->progress.optimized) end_iteration(p);
     return;
   }
@@ -553,8 +563,7 @@ bool sn_planner_is_refined(const SnPlanner *p) {
   if (!p->progress.active) return false;
   const int least = sn_planner_least_iterations_of(p->iterations.optimizer, &p->in_force.settings);
   const int limit = iteration_limit(p);
-  const bool rolled = p->iterations.rolled && !p->progress.request.trace_each;  // then a stop drops it
-  return p->result.iterations + rolled >= (limit > 0 && limit < least ? limit : least);
+  return counted(p) >= (limit > 0 && limit < least ? limit : least);
 }
 
 uint64_t sn_planner_number(const SnPlanner *p) { return p->progress.number; }

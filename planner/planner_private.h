@@ -44,7 +44,8 @@ typedef struct SnOptimizer {
   void (*submit)(SnPlanner *p);
   // Works on them until the clock reaches `stop` [s].
   SnWorked (*work)(SnPlanner *p, double stop);
-  // Returns whether an iteration that the deadline cuts counts for nothing. NULL: what is done of it counts.
+  // Returns whether an iteration that the deadline cuts before its cost is known counts for nothing. NULL: what is done
+  // of it counts.
   bool (*whole)(const SnPlanner *p);
   // Takes what is complete of them into warm_start.ctrl, iterations.next and result, and drops the rest. Sets
   // result.cost_before, result.version and iterations.measured, too, where it was the first under the weights in force.
@@ -192,6 +193,7 @@ typedef struct SnIterations {
   double since;       // when those begun were begun, on the clock [s]
   double shortest;    // time of the shortest one of this plan [s]; 0: none has ended
   bool rolled;        // the one under way counts already: its cost is known, and it is not the first that is measured
+  bool back;          // its way back was begun
   double rolling;     // shortest time after which the cost of one was known [s]; 0: it was not before the end
   // NULL, each, until a plan is optimised by it.
   SnAdamState *adam;
@@ -228,7 +230,7 @@ typedef struct SnPlanResult {
   double *best_term;     // (nterm) weighted parts of best_cost
   double *gate_number;   // (ngate) numbers that gates look at in the state that is answered
   double *gate_factor;   // (ngate) gates there
-  double gradient_norm;  // at the best controls; NaN where there is no gradient
+  double gradient_norm;  // as SnPlan.gradient_norm
   double cost_before, cost_now;
   int warn;  // SN_WARN_* bits of the rollouts that count
   char remark[256];

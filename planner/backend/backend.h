@@ -256,7 +256,7 @@ typedef struct SnMultistartJob {
   sn_number *ctrl;       // (nstep, nu) in: where it begins, out: the best that was measured
   double cost_before;    // cost of the first controls measured; only where `measured` was false before
   double best_cost;      // in and out
-  double gradient_norm;  // at ctrl; NaN where there is none. In and out
+  double gradient_norm;  // at ctrl, or, ended before that, at the iterate before; NaN where there is none. In and out
   double *best_term;     // (nterm) in and out
   // True: of the only start the rollout of the iteration under way is done, its way back is not. Ended now, the
   // iteration counts: without a gradient, and so neither where it is the first one measured nor where `next` is asked

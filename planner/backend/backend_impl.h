@@ -71,7 +71,7 @@ struct SnBackend {
 
 // Numbers this interface together with the lists of physics/model/model_view.h and planner/cost/cost_fields.inc. Counts
 // it up whenever a structure that crosses the table, or one of these lists, changes.
-enum { SN_PLUGIN_VERSION = 18 };
+enum { SN_PLUGIN_VERSION = 19 };
 
 // Describes what a library libsinew_NAME.so exports, under the name SN_PLUGIN_SYMBOL and nothing else.
 typedef struct SnPlugin {

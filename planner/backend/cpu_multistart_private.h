@@ -7,7 +7,8 @@
 
 typedef struct SnCpuMultistart SnCpuMultistart;
 
-// Computes value and gradient of every item that is pending, as sn_backend_gradients.
+// Computes value and gradient of every item that is pending, or rollouts alone, or goes back along these, as
+// sn_backend_gradients.
 typedef bool SnCpuGradients(void *context, SnGradientBatch *batch, const SnClock *clock, double until);
 
 // Returns the memory of one start of at most `max_step` steps [bytes].
@@ -24,7 +25,8 @@ SnCode sn_cpu_multistart_reserve(SnCpuMultistart *h, int n, SnError *err);
 // that is half done before sn_cpu_multistart_end and sn_cpu_multistart_abandon return the buffers to it.
 bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradients *gradients, void *context,
                            const SnClock *clock, double until);
-// Takes what counts of the iteration under way: starts that are complete, in their order up to the first that is not.
+// Takes what counts of the iteration under way: starts that are complete, in their order up to the first that is not;
+// of SnMultistartJob.rolled the only start.
 void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job);
 // Drops the iteration under way.
 void sn_cpu_multistart_abandon(SnCpuMultistart *h);

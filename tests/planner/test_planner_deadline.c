@@ -94,6 +94,8 @@ static void rolled(void **state) {
     assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
     while (iterations == 1 ? sn_planner_iterations(x->p) < 1 : !sn_planner_is_refined(x->p))
       assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3));
+    if (iterations == 1) assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 20));
+    assert_int_equal(sn_planner_is_refined(x->p), iterations == 2);
     assert_int_equal(sn_planner_iterations(x->p), 1);
     sn_planner_stop(x->p);
     sn_planner_finish(x->p, &plan);
@@ -105,6 +107,29 @@ static void rolled(void **state) {
     free_fixture(one);
     free_fixture(same);
   }
+}
+
+// Others may work between a rollout and its way back: where that leaves no time for the way back and another rollout,
+// the plan ends at once.
+static void rolled_late(void **state) {
+  (void)state;
+  enum { BUDGET = 1000, LEFT = 60 };
+  SnError err = {0};
+  SnSettings s = adam_settings();
+  s.adam_iterations = 0;
+  Fixture *x = open_fixture(1, true, &s, true);
+  SnPlanRequest r = initial_request(x, 0);
+  SnPlan plan;
+  const int began = (int)atomic_load(&x->count.reads);
+  r.deadline = began + BUDGET;
+  assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
+  while (!sn_planner_is_refined(x->p)) sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3);
+  atomic_store(&x->count.reads, began + BUDGET - LEFT);
+  assert_true(sn_planner_slice(x->p, INFINITY));
+  assert_true(atomic_load(&x->count.reads) < began + BUDGET - LEFT + 10);
+  sn_planner_finish(x->p, &plan);
+  assert_int_equal(plan.iterations, 2);
+  free_fixture(x);
 }
 
 // Where the next plan begins a step behind the last iterate, an iteration has no use without its gradient: a plan that
@@ -148,15 +173,16 @@ static void ways_back(void **state) {
     Fixture *x = open_fixture(1, true, &s, true), *one = open_fixture(1, true, &s, true);
     SnPlanRequest r = initial_request(x, 0);
     SnPlan plan;
-    bool back = false;
+    int pauses = 0;  // since that one counted; the way back begins behind the first
     r.deadline = (double)atomic_load(&x->count.reads) + budget;
     assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
     while (!sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 9))
-      back = sn_planner_is_refined(x->p) && sn_planner_iterations(x->p) == 1;
+      pauses = sn_planner_is_refined(x->p) && sn_planner_iterations(x->p) == 1 ? pauses + 1 : 0;
     const bool early = (double)atomic_load(&x->count.reads) < r.deadline;
     sn_planner_finish(x->p, &plan);
-    if (back && early) assert_true(plan.iterations == 2 && plan.gradient_norm != whole_plan(one, 1).gradient_norm);
-    gone_on += plan.iterations > 2 || back;
+    if (pauses > 1 && early)
+      assert_true(plan.iterations == 2 && plan.gradient_norm != whole_plan(one, 1).gradient_norm);
+    gone_on += plan.iterations > 2 || pauses > 1;
     free_fixture(x);
     free_fixture(one);
   }
@@ -195,8 +221,8 @@ static void margin(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(iterations_that_fit), cmocka_unit_test(rolled), cmocka_unit_test(rolled_last),
-      cmocka_unit_test(ways_back),           cmocka_unit_test(margin),
+      cmocka_unit_test(iterations_that_fit), cmocka_unit_test(rolled),    cmocka_unit_test(rolled_late),
+      cmocka_unit_test(rolled_last),         cmocka_unit_test(ways_back), cmocka_unit_test(margin),
   };
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

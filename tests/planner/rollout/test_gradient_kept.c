@@ -80,18 +80,22 @@ static SnGradientSettings settings_of(int method, bool cfd) {
   return s;
 }
 
-// All gradients, with or without an end of the rollouts between, and pauses after `readings` of the clock; 0: none.
-static void compute(Fixture *x, SnGradientWork *work, const SnGradientSettings *settings, bool phases, int readings) {
+// All gradients, so many at a time, with or without an end of the rollouts between, and pauses after `readings` of the
+// clock; 0: none.
+static void compute(Fixture *x, SnGradientWork *work, const SnGradientSettings *settings, int together, bool phases,
+                    int readings) {
   CountingClock count = {0};
   const SnClock clock = counting_clock(&count);
   memset(x->bar, 0xff, ITEMS * x->nbar * sizeof *x->bar);
   for (int k = 0; k < ITEMS; ++k) x->item[k].status = SN_GRADIENT_PENDING;
   const long before = sn_allocations();
-  for (int phase = phases ? 0 : 1; phase < 2; ++phase) {
-    SnGradientBatch batch = {.settings = *settings, .item = x->item, .count = ITEMS, .forward = phase == 0};
-    while (!sn_gradient_run(work, &batch, &clock, readings ? (double)atomic_load(&count.reads) + readings : INFINITY)) {
+  for (int first = 0; first < ITEMS; first += together)
+    for (int phase = phases ? 0 : 1; phase < 2; ++phase) {
+      SnGradientBatch batch = {
+          .settings = *settings, .item = x->item + first, .count = together, .forward = phase == 0};
+      while (!sn_gradient_run(work, &batch, &clock, readings ? (double)atomic_load(&count.reads) + readings : INFINITY))
+        continue;
     }
-  }
   assert_int_equal(sn_allocations() - before, 0);
   for (int k = 0; k < ITEMS; ++k) assert_int_equal(x->item[k].status, SN_GRADIENT_DONE);
 }
@@ -118,8 +122,8 @@ static void same_bits(void **state) {
         for (int threads = 1; threads <= 2; ++threads) {
           SnPool *pool = sn_pool_create(threads, &err);
           SnGradientWork *work = work_of(&x, keep[k], pool);
-          for (int way = 0; way < 3; ++way) {
-            compute(&x, work, &settings, way == 2, way == 1 ? 2 + 2 * threads : 0);
+          for (int way = 0; way < 6; ++way) {
+            compute(&x, work, &settings, way < 3 ? ITEMS : 1, way % 3 == 2, way % 3 == 1 ? 2 + 2 * threads : 0);
             if (k == 0 && threads == 1 && way == 0) memcpy(want, x.bar, ITEMS * x.nbar * sizeof *want);
             assert_memory_equal(want, x.bar, ITEMS * x.nbar * sizeof *want);
           }

@@ -1,7 +1,7 @@
 """Repeats a recording at a daemon and compares the plans bit for bit.
 
 A plan depends on the state of its planner before it, on its request, and on how many iterations and candidates went
-into it. All of this is in a recording.
+into it. All of this is in a recording. Only the norm of its gradient depends on the deadline, too, and is not compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from sinew.record.reader import Entry, Recording
 
 __all__ = ["Difference", "Outcome", "replay"]
 
-# Not gradient_norm: a deadline may have left no time for the gradient of the last iterate.
 _NUMBERS = ("cost_now", "cost_before", "cost_after", "start", "step")
 _COUNTS = ("status", "steps", "lead", "iterations", "candidates", "act_estimated", "overflow")
 _STATES = ("time", "qpos", "qvel", "act")
