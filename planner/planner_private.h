@@ -193,7 +193,7 @@ typedef struct SnIterations {
   double since;       // when those begun were begun, on the clock [s]
   double shortest;    // time of the shortest one of this plan [s]; 0: none has ended
   bool rolled;        // the one under way counts already: its cost is known, and it is not the first that is measured
-  bool back;          // its way back was begun
+  bool back;          // the way back of that one was begun
   double rolling;     // shortest time after which the cost of one was known [s]; 0: it was not before the end
   // NULL, each, until a plan is optimised by it.
   SnAdamState *adam;
@@ -230,7 +230,7 @@ typedef struct SnPlanResult {
   double *best_term;     // (nterm) weighted parts of best_cost
   double *gate_number;   // (ngate) numbers that gates look at in the state that is answered
   double *gate_factor;   // (ngate) gates there
-  double gradient_norm;  // as SnPlan.gradient_norm
+  double gradient_norm;  // norm of the gradient, SnPlan.gradient_norm
   double cost_before, cost_now;
   int warn;  // SN_WARN_* bits of the rollouts that count
   char remark[256];

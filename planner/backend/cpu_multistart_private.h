@@ -25,8 +25,8 @@ SnCode sn_cpu_multistart_reserve(SnCpuMultistart *h, int n, SnError *err);
 // that is half done before sn_cpu_multistart_end and sn_cpu_multistart_abandon return the buffers to it.
 bool sn_cpu_multistart_run(SnCpuMultistart *h, SnMultistartJob *job, SnCpuGradients *gradients, void *context,
                            const SnClock *clock, double until);
-// Takes what counts of the iteration under way: starts that are complete, in their order up to the first that is not;
-// of SnMultistartJob.rolled the only start.
+// Takes what counts of the iteration under way: starts that are complete, in their order up to the first that is not.
+// The only start also counts where SnMultistartJob.rolled says so.
 void sn_cpu_multistart_end(SnCpuMultistart *h, SnMultistartJob *job);
 // Drops the iteration under way.
 void sn_cpu_multistart_abandon(SnCpuMultistart *h);
