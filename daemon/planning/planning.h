@@ -103,6 +103,7 @@ typedef struct SnReaper {
   pthread_cond_t filled;
   struct SnWaste *first;       // under the mutex, as `stop` and `read`
   bool stop, read;             // `read`: the heap is to be read
+  double asked;                // when it was to be read last
   atomic_uint_least64_t heap;  // allocated [bytes], when it was read last
   pthread_t thread;
   bool running;
@@ -113,8 +114,8 @@ SnCode sn_reaper_start(SnReaper *reaper, SnModels *models, SnError *err);
 // the planner thread.
 void sn_reaper_session(SnReaper *reaper, SnSession *session);
 void sn_reaper_planner(SnReaper *reaper, SnPlanner *planner);
-// Returns how much was allocated [bytes] when it was read last, and has it read again, soon. Only the thread that
-// starts and stops the reaper may ask.
+// Returns how much was allocated [bytes] when it was read last, and has it read again, soon, once a second at most.
+// One thread alone may ask, and not while the reaper is stopped.
 uint64_t sn_reaper_heap(SnReaper *reaper);
 // Frees what was handed over and ends the thread. A second call does nothing.
 void sn_reaper_stop(SnReaper *reaper);

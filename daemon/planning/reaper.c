@@ -2,6 +2,10 @@
 
 #include "daemon/base/memory.h"
 #include "daemon/planning/planning.h"
+#include "physics/base/clock.h"
+
+// Between two readings of the heap lie so many seconds: who wants memory of a thread that loads waits for one.
+#define HEAP_TIME 1.0
 
 typedef struct SnWaste {
   SnSession *session;
@@ -70,7 +74,9 @@ void sn_reaper_planner(SnReaper *r, SnPlanner *planner) {
 }
 
 uint64_t sn_reaper_heap(SnReaper *r) {
-  if (!r->running) return atomic_load(&r->heap);
+  const double now = sn_clock_now();
+  if (!r->running || now - r->asked < HEAP_TIME) return atomic_load(&r->heap);
+  r->asked = now;
   pthread_mutex_lock(&r->mutex);
   r->read = true;
   pthread_cond_signal(&r->filled);

@@ -88,7 +88,7 @@ static int time_to_wait(SnWire *wire, int max_ms) {
   return wire->full ? RETRY_MS : interval < max_ms ? interval : max_ms;
 }
 
-bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms) {
+bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms, double *woke) {
   SnSockets *s = &wire->sockets;
   SnListener *const listener[3] = {&s->router, &s->telemetry, &s->records};
   enum { ZAP = SN_WIRE_FILES, SOCKET, MONITOR = SOCKET + 3, FILES = MONITOR + 3 };
@@ -104,9 +104,9 @@ bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_
     if (errno != EINTR) return false;
     for (int i = 0; i < FILES; i++) file[i].revents = 0;
   }
-  const double now = sn_clock_now();
-  const bool all = now - wire->looked >= LOOK_TIME;
-  if (all) wire->looked = now;
+  *woke = sn_clock_now();
+  const bool all = *woke - wire->looked >= LOOK_TIME;
+  if (all) wire->looked = *woke;
   for (int i = 0; i < SN_WIRE_FILES; i++) ready[i] = file[i].revents != 0;
   for (int i = 0; i < 3; i++)
     if (all || file[MONITOR + i].revents) sn_sockets_read_monitor(s, listener[i]);

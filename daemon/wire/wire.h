@@ -40,9 +40,10 @@ void sn_wire_revoke(SnWire *wire);
 void sn_wire_close(SnWire *wire, double linger);
 
 // Waits until there is something to do, at most `max_ms` milliseconds, and takes note of new and ended connections.
-// fd are files of the caller, -1 for none; ready says which of them can be read. Returns false on an error.
+// fd are files of the caller, -1 for none; ready says which of them can be read, *woke when the wait ended. Returns
+// false on an error.
 enum { SN_WIRE_FILES = 3 };
-bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms);
+bool sn_wire_wait(SnWire *wire, const int fd[SN_WIRE_FILES], bool ready[SN_WIRE_FILES], int max_ms, double *woke);
 
 // Reads requests that have arrived, as many as one burst may have, and puts them in line. Returns how many were refused
 // since nobody could be answered.

@@ -178,6 +178,7 @@ def check_turns(d: Daemon) -> None:
         for part, labels in (("_count", {}), ("_bucket", {"le": "0.03"}))
     )
     assert turns >= 5 and short > turns / 2, (turns, short)
+    assert after["sinew_event_loop_turn_seconds_sum"] > before["sinew_event_loop_turn_seconds_sum"] > 0
 
 
 def check_wire(d: Daemon, text: str) -> None:

@@ -18,6 +18,7 @@
 enum { HIGH = 200 };  // peers' own files are there and above, so that sinewd's are the lowest that are free
 
 static const int none[SN_WIRE_FILES] = {-1, -1, -1};
+static double woke;  // when the latest wait ended
 
 static int connect_high(const char *endpoint) {
   const int low = sn_raw_connect(endpoint, "DEALER", NULL, 0);
@@ -38,7 +39,7 @@ static SnLink link_of_next(SnWire *wire, bool look) {
   SnWireRequest request;
   bool ready[SN_WIRE_FILES];
   for (int i = 0; i < 1000; i++) {
-    if (look) assert_true(sn_wire_wait(wire, none, ready, 10));
+    if (look) assert_true(sn_wire_wait(wire, none, ready, 10, &woke));
     assert_int_equal(sn_wire_read(wire), 0);
     if (sn_wire_next(wire, &request)) {
       const SnLink link = request.route.link;
@@ -83,13 +84,13 @@ static void test_a_file_used_again(void **state) {
   const SnLink after = link_of_next(wire, false);
   assert_int_equal(after.fd, before.fd);
   assert_true(after.number > before.number);
-  assert_true(sn_wire_wait(wire, none, ready, 10));
+  assert_true(sn_wire_wait(wire, none, ready, 10, &woke));
   assert_true(sn_wire_connected(wire, after));
   assert_false(sn_wire_connected(wire, before));
   // It has been heard, so it is not ended with those that say nothing.
   for (int i = 0; i < 30; i++) {
     assert_int_equal(sn_wire_maintain(wire, &err), SN_OK);
-    assert_true(sn_wire_wait(wire, none, ready, 20));
+    assert_true(sn_wire_wait(wire, none, ready, 20, &woke));
   }
   assert_true(sn_wire_connected(wire, after));
   close(second);

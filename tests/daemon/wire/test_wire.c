@@ -18,6 +18,7 @@
 #include "tests/support/raw_peer.h"
 
 static const int none[SN_WIRE_FILES] = {-1, -1, -1};
+static double woke;  // when the latest wait ended
 
 typedef struct Fixture {
   char folder[32], endpoint[64];
@@ -84,7 +85,7 @@ static double await(Fixture *f, int n, SnRoute *route) {
   bool ready[SN_WIRE_FILES];
   const double began = sn_clock_now();
   for (int got = 0; got < n; got += take(f, route)) {
-    assert_true(sn_wire_wait(f->wire, none, ready, 10000));
+    assert_true(sn_wire_wait(f->wire, none, ready, 10000, &woke));
     assert_true(sn_clock_now() - began < 20);
   }
   return sn_clock_now() - began;
