@@ -13,7 +13,7 @@
 
 // Requests handled in a row before replies get their turn, or, in milliseconds, those of so long; the time between
 // looks at leases and watchdog, and for which refusals are gathered.
-enum { HANDLE_BURST = 64, HANDLE_MS = 1, TICK_MS = 50, GATHER_MS = 2 };
+enum { HANDLE_BURST = 64, HANDLE_MS = 1, TICK_MS = 50, GATHER_MS = 1 };
 
 // Seconds between two words to the supervisor on how it goes.
 #define STATUS_TIME 5.0
