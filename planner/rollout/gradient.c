@@ -365,15 +365,15 @@ static void end_job(SnGradientWork *g, int thread, const Job *job) {
 
 // A thread that is alone needs no lock.
 static void lock(SnGradientWork *g) {
-  if (g->nthread > 1) pthread_mutex_lock(&g->lock);
+  if (!g->alone) pthread_mutex_lock(&g->lock);
 }
 
 static void unlock(SnGradientWork *g) {
-  if (g->nthread > 1) pthread_mutex_unlock(&g->lock);
+  if (!g->alone) pthread_mutex_unlock(&g->lock);
 }
 
 static void tell_others(SnGradientWork *g) {
-  if (g->nthread > 1) pthread_cond_broadcast(&g->changed);
+  if (!g->alone) pthread_cond_broadcast(&g->changed);
 }
 
 // Looks whether the clock has reached the end, under lock, but for the reading itself: that may take its time.
@@ -432,9 +432,9 @@ static bool wants_one(const SnGradientWork *g) {
 
 // The caller works alone as long as nobody could help: waking the others takes longer than a step.
 static void work_alone(SnGradientWork *g) {
-  lock(g);
+  g->alone = true;
   while (wants_one(g) && work_once(g, 0)) continue;
-  unlock(g);
+  g->alone = g->nthread == 1;
 }
 
 void sn_gradient_abandon(SnGradientWork *g) {

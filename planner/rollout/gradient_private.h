@@ -75,6 +75,7 @@ struct SnGradientWork {
   const SnClock *clock;
   double until;
   bool active;
+  bool alone;  // the caller works without the others
   // under lock:
   pthread_mutex_t lock;
   pthread_cond_t changed;

@@ -124,6 +124,7 @@ SnGradientWork *sn_gradient_create(const SnModel *m, const SnCost *cost, int max
     g->cost = cost;
     g->pool = pool;
     g->nthread = sn_pool_size(pool);
+    g->alone = g->nthread == 1;
     g->nslot = count_slots(g->nthread);
     g->capacity = count;
     g->keep = keep;
