@@ -97,7 +97,7 @@ class Plan:
     candidates : int
         Candidates of the last iteration that were used.
     gradient_norm : float
-        Of the gradient at this plan, or, where the deadline left no time for that, at the iterate before. NaN: there is none.
+        At this plan, or, where the deadline left no time for that, at the iterate before. NaN: there is none.
     refined : bool
         False: the shifted plan of before, there was no time.
     deadline_met : bool

@@ -58,7 +58,7 @@ class Plan:
     computing : float
         Time from begin to end of planning.
     gradient_norm : float
-        Of the gradient at this plan, or, where the deadline left no time for that, at the iterate before. NaN: there is none.
+        At this plan, or, where the deadline left no time for that, at the iterate before. NaN: there is none.
     stream_sequence, stream_misses : int
         In continuous mode: number of the plan, and states so far whose first plan was late.
     backend : str
