@@ -114,6 +114,8 @@ static union {
   Sinew__V1__StreamRequest stream;
   Sinew__V1__RevertRequest revert;
   Sinew__V1__SnapshotRequest snapshot;
+  Sinew__V1__MetricsRequest metrics;
+  Sinew__V1__TraceRequest trace;
 } u;
 static double ctrl[6];
 
@@ -145,6 +147,8 @@ REQUEST(close, CLOSE, CLOSE_REQUEST, u.close.session = other)
 REQUEST(stream, STREAM, STREAM_REQUEST, u.stream.session = named; u.stream.lease = 60)
 REQUEST(revert, REVERT, REVERT_REQUEST, u.revert.session = named; u.revert.version = 1)
 REQUEST(snapshot, SNAPSHOT, SNAPSHOT_REQUEST, u.snapshot.session = named)
+REQUEST(metrics, METRICS, METRICS_REQUEST, )
+REQUEST(trace, TRACE, TRACE_REQUEST, u.trace.session = named)
 
 static Sinew__V1__Request make_set_config(void) {
   sn_test_change_begin(&change, named);
@@ -199,7 +203,9 @@ static const struct {
              {"reset", make_reset},
              {"snapshot", make_snapshot},
              {"stream", make_stream},
-             {"close", make_close}};
+             {"close", make_close},
+             {"metrics", make_metrics},
+             {"trace", make_trace}};
 
 enum { LOAD_MODEL = 7, UNLOAD_MODEL = 8, EVALUATE = 11, RESET = 15, KINDS = sizeof kinds / sizeof *kinds };
 
@@ -232,8 +238,14 @@ static bool blames(const Sinew__V1__Reply *reply) {
          code == SINEW__V1__ERROR__CODE__PERMISSION;
 }
 
+// A page of metrics is given again for 0.1 s.
+static void forget_page(int kind) {
+  if (kinds[kind].make == make_metrics) usleep(110000);
+}
+
 // One call fails. Whatever that is, sinewd lives, and the sessions that were there are.
 static void fail_at(int kind, long at, Outcome *o) {
+  forget_page(kind);
   const long failed = atomic_load(&failures->failed);
   Sinew__V1__Reply *reply = ask(kinds[kind].make(), at);
   usleep(2000);
@@ -268,6 +280,7 @@ static Outcome fail_all(int kind) {
   Outcome o = {0};
   if (!strcmp(kinds[kind].name, "unload_model")) forget(make_load_model());
   expect_whole(kind);
+  forget_page(kind);
   const long before = atomic_load(&failures->calls);
   sn_test_done(ask(kinds[kind].make(), 0));
   sn_test_daemon_rest(&d);
