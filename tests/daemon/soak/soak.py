@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import csv
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -74,7 +75,7 @@ class Daemon:
              f"--cache={self.work}/cache", f"--state={folder}/sessions", f"--flight-folder={self.work}/flight",
              f"--records={self.endpoint}.records", f"--telemetry={self.endpoint}.telemetry",
              "--flight-megabytes=1", "--orphan-seconds=2", "--message-bytes=200000", "--log=warning",
-             f"--log-file={folder}/sinewd.log"], stderr=subprocess.PIPE, text=True
+             f"--log-file={folder}/sinewd.log", f"--parent={os.getpid()}"], stderr=subprocess.PIPE, text=True
         )  # fmt: skip
 
     def await_ready(self) -> None:
