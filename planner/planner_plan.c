@@ -202,7 +202,6 @@ static void begin_iteration(SnPlanner *p) {
   p->iterations.optimizer->begin(p, last && few > 0 ? few : INT_MAX, left > 1 ? left : 1);
   p->iterations.since = sn_planner_now(p);
   p->iterations.begun = true;
-  p->iterations.rolled = false;
 }
 
 void sn_planner_mark_version(SnPlanner *p) {

@@ -424,7 +424,8 @@ static void gradient_work(void *argument, int thread) {
 // worlds are kept.
 static bool wants_one(const SnGradientWork *g) {
   const SnGradientProgress *x = g->item;
-  if (g->count != 1 || x->phase != SN_PHASE_BACK) return g->count == 1 && x->phase == SN_PHASE_FORWARD;
+  if (g->count != 1 || x->phase == SN_PHASE_DONE) return false;
+  if (x->phase == SN_PHASE_FORWARD) return true;
   for (int t = x->sweep; t >= 0; --t)
     if (!is_kept(g, x, t)) return false;
   return true;

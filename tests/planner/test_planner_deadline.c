@@ -1,12 +1,17 @@
 // Iterations and deadlines, on a clock that counts its readings: how many there are, when they count, when a plan ends.
 #include "tests/planner/adam_fixture.h"
 
+static double reads(Fixture *x) { return (double)atomic_load(&x->count.reads); }
+
+// Works on a plan for so many readings of the clock; true when it is done.
+static bool slice_of(Fixture *x, double readings) { return sn_planner_slice(x->p, reads(x) + readings); }
+
 // Makes a plan in slices of so many readings of the clock.
 static SnPlan plan_in_slices(Fixture *x, const SnPlanRequest *r, double slice) {
   SnError err = {0};
   SnPlan plan;
   assert_int_equal(sn_planner_begin(x->p, r, &err), SN_OK);
-  while (!sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + slice)) continue;
+  while (!slice_of(x, slice)) continue;
   sn_planner_finish(x->p, &plan);
   return plan;
 }
@@ -19,10 +24,10 @@ static void iteration_ends(SnPlannerKind kind, int n, double slice, double *end)
     Fixture *x = open_fixture(1, true, &s, true);
     SnPlanRequest r = initial_request(x, 0);
     r.max_iterations = k;
-    const double began = (double)atomic_load(&x->count.reads);
+    const double began = reads(x);
     r.deadline = began + 1e6;
     assert_int_equal(plan_in_slices(x, &r, slice).iterations, k);
-    end[k] = (double)atomic_load(&x->count.reads) - began;
+    end[k] = reads(x) - began;
     free_fixture(x);
   }
 }
@@ -54,10 +59,10 @@ static void iterations_that_fit(void **state) {
       s.adam_iterations = s.lbfgs_iterations = 0;
       Fixture *x = open_fixture(1, true, &s, true);
       SnPlanRequest r = initial_request(x, 0);
-      const double began = (double)atomic_load(&x->count.reads);
+      const double began = reads(x);
       r.deadline = began + budget;
       const SnPlan plan = plan_in_slices(x, &r, slice);
-      const double ended = (double)atomic_load(&x->count.reads) - began;
+      const double ended = reads(x) - began;
       int fit = 0;
       while (fit < MOST - 1 && end[fit + 1] + MARGIN <= budget) ++fit;
       assert_true(plan.nstep > 0 && plan.iterations >= fit && plan.iterations <= fit + 1);
@@ -93,8 +98,8 @@ static void rolled(void **state) {
     r.deadline = 1e9;
     assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
     while (iterations == 1 ? sn_planner_iterations(x->p) < 1 : !sn_planner_is_refined(x->p))
-      assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3));
-    if (iterations == 1) assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 20));
+      assert_false(slice_of(x, 3));
+    if (iterations == 1) assert_false(slice_of(x, 20));
     assert_int_equal(sn_planner_is_refined(x->p), iterations == 2);
     assert_int_equal(sn_planner_iterations(x->p), 1);
     sn_planner_stop(x->p);
@@ -120,13 +125,13 @@ static void rolled_late(void **state) {
   Fixture *x = open_fixture(1, true, &s, true);
   SnPlanRequest r = initial_request(x, 0);
   SnPlan plan;
-  const int began = (int)atomic_load(&x->count.reads);
+  const double began = reads(x);
   r.deadline = began + BUDGET;
   assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
-  while (!sn_planner_is_refined(x->p)) sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3);
-  atomic_store(&x->count.reads, began + BUDGET - LEFT);
+  while (!sn_planner_is_refined(x->p)) slice_of(x, 3);
+  atomic_store(&x->count.reads, (long)began + BUDGET - LEFT);
   assert_true(sn_planner_slice(x->p, INFINITY));
-  assert_true(atomic_load(&x->count.reads) < began + BUDGET - LEFT + 10);
+  assert_true(reads(x) < began + BUDGET - LEFT + 10);
   sn_planner_finish(x->p, &plan);
   assert_int_equal(plan.iterations, 2);
   free_fixture(x);
@@ -147,10 +152,9 @@ static void rolled_last(void **state) {
     SnPlan plan;
     r.deadline = 1e9;
     assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
-    while (sn_planner_iterations(x->p) < 1)
-      assert_false(sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 3));
-    const double until = (double)atomic_load(&x->count.reads) + more;
-    while ((double)atomic_load(&x->count.reads) < until) assert_false(sn_planner_slice(x->p, until));
+    while (sn_planner_iterations(x->p) < 1) assert_false(slice_of(x, 3));
+    const double until = reads(x) + more;
+    while (reads(x) < until) assert_false(sn_planner_slice(x->p, until));
     const int before = sn_planner_iterations(x->p);
     sn_planner_stop(x->p);
     sn_planner_finish(x->p, &plan);
@@ -174,11 +178,10 @@ static void ways_back(void **state) {
     SnPlanRequest r = initial_request(x, 0);
     SnPlan plan;
     int pauses = 0;  // since that one counted; the way back begins behind the first
-    r.deadline = (double)atomic_load(&x->count.reads) + budget;
+    r.deadline = reads(x) + budget;
     assert_int_equal(sn_planner_begin(x->p, &r, &err), SN_OK);
-    while (!sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + 9))
-      pauses = sn_planner_is_refined(x->p) && sn_planner_iterations(x->p) == 1 ? pauses + 1 : 0;
-    const bool early = (double)atomic_load(&x->count.reads) < r.deadline;
+    while (!slice_of(x, 9)) pauses = sn_planner_is_refined(x->p) && sn_planner_iterations(x->p) == 1 ? pauses + 1 : 0;
+    const bool early = reads(x) < r.deadline;
     sn_planner_finish(x->p, &plan);
     if (pauses > 1 && early)
       assert_true(plan.iterations == 2 && plan.gradient_norm != whole_plan(one, 1).gradient_norm);
@@ -203,7 +206,7 @@ static void margin(void **state) {
     s.adam_iterations = 0;
     Fixture *x = open_fixture(1, true, &s, true);
     SnPlanRequest r = initial_request(x, 0);
-    r.deadline = (double)atomic_load(&x->count.reads) + budget;
+    r.deadline = reads(x) + budget;
     r.margin = 1.5 * one;
     const int iterations = plan_now(x, &r).iterations;
     int fit = 0, near = 0;

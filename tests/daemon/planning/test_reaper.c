@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,7 +14,7 @@
 
 enum { BLOCK = 100000 };  // below what malloc maps for itself
 
-static void rest(void) { nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); }
+static void rest(void) { usleep(10000); }
 
 // Asks until the heap that was read is at least so large, 10 s at most; returns what was read.
 static uint64_t wait_for_heap(SnReaper *r, uint64_t least) {
