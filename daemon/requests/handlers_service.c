@@ -127,17 +127,15 @@ static void pack_session(SnSession *session, SnDeviceView *device, bool known, S
   if (session->kept) out->restarts = session->kept->restarts;
 }
 
-// Where the sessions of the whole daemon plan.
-static void count_sessions(SnDaemon *d, const SnDeviceView *view, Sinew__V1__Statistics *out) {
-  const int n = sn_sessions_count(&d->sessions);
-  for (int i = 0; i < n; i++) {
-    const SnSession *session = sn_sessions_at(&d->sessions, i);
-    if (session) plans_on_device(session, view) ? out->sessions_on_device++ : out->sessions_on_cpu++;
-  }
+// Counts where all sessions plan.
+static void count_sessions(SnSession *const *all, int n, const SnDeviceView *view, Sinew__V1__Statistics *out) {
+  for (int i = 0; i < n; i++) plans_on_device(all[i], view) ? out->sessions_on_device++ : out->sessions_on_cpu++;
 }
 
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only, const SnPeer *peer) {
-  size_t n = only ? 1 : (size_t)sn_sessions_count(&d->sessions);
+  int open;
+  SnSession *const *all = sn_sessions_all(&d->sessions, &open);
+  const size_t n = only ? 1 : (size_t)open;
   Sinew__V1__Statistics *out = sn_scratch_alloc(scratch, sizeof *out);
   Sinew__V1__SessionStatistics **list = sn_scratch_alloc(scratch, (n + 1) * sizeof *list), *items;
   items = sn_scratch_alloc(scratch, (n + 1) * sizeof *items);
@@ -158,14 +156,14 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
   out->queue = (uint32_t)(sn_loader_waiting(&d->loader) + sn_queue_count(&d->scheduler.commands) +
                           atomic_load(&d->scheduler.evaluations));
   for (size_t i = 0; i < n; i++) {
-    SnSession *session = only ? only : sn_sessions_at(&d->sessions, (int)i);
+    SnSession *session = only ? only : all[i];
     pack_session(session, device, only || sn_may_know(peer, session), &items[i]);
     list[i] = &items[i];
   }
   out->sessions = list;
   out->n_sessions = n;
   out->device = pack_device(scratch, device);
-  count_sessions(d, device, out);
+  count_sessions(all, open, device, out);
   return scratch->failed ? NULL : out;
 }
 

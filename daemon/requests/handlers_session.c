@@ -235,9 +235,11 @@ SnCode sn_handle_command(SnDaemon *d, SnJob *job, SnError *err) {
 }
 
 void sn_close_expired(SnDaemon *d, const SnWire *wire) {
-  double now = sn_clock_now();
-  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
-    SnSession *session = sn_sessions_at(&d->sessions, i);
+  int n;
+  const double now = sn_clock_now();
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  for (int i = 0; i < n; i++) {
+    SnSession *session = all[i];
     if (session->left == 0 && !sn_wire_connected(wire, session->client)) session->left = now;
     const double lease = atomic_load(&session->lease), since = session->left > 0 ? session->left : session->heard;
     const double idle = now - since;
@@ -249,16 +251,20 @@ void sn_close_expired(SnDaemon *d, const SnWire *wire) {
 }
 
 void sn_forgive_pause(SnDaemon *d, double seconds) {
-  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
-    SnSession *session = sn_sessions_at(&d->sessions, i);
+  int n;
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  for (int i = 0; i < n; i++) {
+    SnSession *session = all[i];
     session->heard += seconds;
     if (session->left > 0) session->left += seconds;
   }
 }
 
 void sn_close_revoked(SnDaemon *d) {
-  for (int i = sn_sessions_count(&d->sessions) - 1; i >= 0; i--) {
-    SnSession *session = sn_sessions_at(&d->sessions, i);
+  int n;
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  for (int i = 0; i < n; i++) {
+    SnSession *session = all[i];
     if (session->owner->role >= SN_ROLE_PLAN) continue;
     sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = session->id}, "closed: its key may have none any more");
     close_session(d, session, NULL);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,9 +27,12 @@ static void family(FILE *f, const char *name, Type type, const char *help) {
   fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, types[type]);
 }
 
-// Writes a number as it is read again; the format has names of its own for those that are none.
+// Writes a number as it is read again; the format has names of its own for those that are none. Counts, which are most
+// of a page, are written without what a fraction takes.
 static void number(FILE *f, double x) {
-  if (isnan(x))
+  if (fabs(x) < 0x1p53 && x == trunc(x))
+    fprintf(f, " %" PRId64 "\n", (int64_t)x);
+  else if (isnan(x))
     fputs(" NaN\n", f);
   else if (isinf(x))
     fputs(x > 0 ? " +Inf\n" : " -Inf\n", f);
@@ -51,8 +55,8 @@ static void label(FILE *f, const char *name, const char *value) {
     else if (*c == '"' || *c == '\\')
       fprintf(f, "\\%c", *c);
     else
-      fputc(*c, f);
-  fputc('"', f);
+      putc_unlocked(*c, f);
+  putc_unlocked('"', f);
 }
 
 static void labelled(FILE *f, const char *metric, const char *name, const char *value, double x) {
@@ -120,20 +124,27 @@ static void write_plans(FILE *f, const SnCounters *c, const SnMetrics *metrics, 
 
 // ---- sessions ----
 
-// Writes a counter or a gauge of all sessions.
-typedef double SessionValue(SnSession *session, const SnMetricsView *view);
+// What a page tells of a session, read once for all of its lines: sessions lie far apart.
+typedef struct Row {
+  const SnSession *session;
+  int place;
+  SnMetricsView view;
+  uint64_t version;
+  bool streaming;
+  SnOutcomes outcomes;
+} Row;
 
-static double get_misses(SnSession *s, const SnMetricsView *view) { return (void)s, (double)view->misses; }
-static double get_replaced(SnSession *s, const SnMetricsView *view) { return (void)s, (double)view->replaced; }
-static double get_iterations(SnSession *s, const SnMetricsView *view) { return (void)s, (double)view->iterations; }
-static double get_overflows(SnSession *s, const SnMetricsView *view) { return (void)s, (double)view->overflows; }
-static double get_served(SnSession *s, const SnMetricsView *view) { return (void)s, view->served; }
-static double get_cost(SnSession *s, const SnMetricsView *view) { return (void)s, view->cost; }
-static double get_version(SnSession *s, const SnMetricsView *view) {
-  (void)view;
-  return (double)atomic_load(&s->config_version);
-}
-static double get_streaming(SnSession *s, const SnMetricsView *view) { return (void)view, atomic_load(&s->streaming); }
+// Tells a counter or a gauge of a session.
+typedef double SessionValue(const Row *row);
+
+static double get_misses(const Row *row) { return (double)row->view.misses; }
+static double get_replaced(const Row *row) { return (double)row->view.replaced; }
+static double get_iterations(const Row *row) { return (double)row->view.iterations; }
+static double get_overflows(const Row *row) { return (double)row->view.overflows; }
+static double get_served(const Row *row) { return row->view.served; }
+static double get_cost(const Row *row) { return row->view.cost; }
+static double get_version(const Row *row) { return (double)row->version; }
+static double get_streaming(const Row *row) { return row->streaming; }
 
 static const struct {
   const char *name;
@@ -151,64 +162,65 @@ static const struct {
     {"sinew_session_streaming", GAUGE, "1: in continuous mode.", get_streaming},
 };
 
-// What of the sessions is one number each. Views are taken once for all.
-static void write_session_values(FILE *f, SnDaemon *d, const SnMetricsView *views, int n) {
+static void write_session_values(FILE *f, const Row *rows, int n) {
   for (size_t k = 0; k < sizeof session_values / sizeof *session_values; k++) {
     family(f, session_values[k].name, session_values[k].type, session_values[k].help);
     for (int i = 0; i < n; i++) {
-      SnSession *session = sn_sessions_at(&d->sessions, i);
-      fprintf(f, "%s{session=\"%d\"}", session_values[k].name, session->place);
-      number(f, session_values[k].value(session, &views[i]));
+      fprintf(f, "%s{session=\"%d\"}", session_values[k].name, rows[i].place);
+      number(f, session_values[k].value(&rows[i]));
     }
   }
 }
 
 // Requests and plans of the sessions, by code and status.
-static void write_session_outcomes(FILE *f, SnDaemon *d, int n) {
+static void write_session_outcomes(FILE *f, const Row *rows, int n) {
   family(f, "sinew_session_replies_total", COUNTER, "Replies by code, as sinew_replies_total.");
-  for (int i = 0; i < n; i++) {
-    const SnSession *session = sn_sessions_at(&d->sessions, i);
+  for (int i = 0; i < n; i++)
     for (int code = 0; code < SN_COUNT_CODES; code++)
-      if (session->outcomes.replies[code])
-        fprintf(f, "sinew_session_replies_total{session=\"%d\",code=\"%s\"} %" PRIu64 "\n", session->place,
-                sn_count_code(code), session->outcomes.replies[code]);
-  }
+      if (rows[i].outcomes.replies[code])
+        fprintf(f, "sinew_session_replies_total{session=\"%d\",code=\"%s\"} %" PRIu64 "\n", rows[i].place,
+                sn_count_code(code), rows[i].outcomes.replies[code]);
   family(f, "sinew_session_plans_total", COUNTER, "Plans sent, as sinew_plans_total.");
-  for (int i = 0; i < n; i++) {
-    const SnSession *session = sn_sessions_at(&d->sessions, i);
+  for (int i = 0; i < n; i++)
     for (int status = 1; status < SN_COUNT_STATUSES; status++)
-      if (session->outcomes.plans[status])
-        fprintf(f, "sinew_session_plans_total{session=\"%d\",status=\"%s\"} %" PRIu64 "\n", session->place,
-                sn_count_status(status), session->outcomes.plans[status]);
-  }
+      if (rows[i].outcomes.plans[status])
+        fprintf(f, "sinew_session_plans_total{session=\"%d\",status=\"%s\"} %" PRIu64 "\n", rows[i].place,
+                sn_count_status(status), rows[i].outcomes.plans[status]);
 }
 
-static bool plans_on_device(const SnSession *session, const SnDeviceView *device) {
-  return session->on_device && !device->lost;
-}
-
-// The event loop alone removes sessions: those that it counts stay until it has written them.
-static bool write_sessions(FILE *f, SnDaemon *d, const SnDeviceView *device) {
-  const int n = sn_sessions_count(&d->sessions);
-  SnMetricsView *views = calloc((size_t)n + 1, sizeof *views);
-  if (!views) return false;
-  for (int i = 0; i < n; i++) views[i] = sn_metrics_view(&sn_sessions_at(&d->sessions, i)->metrics);
-  single(f, "sinew_sessions", GAUGE, "Sessions that are open.", n);
-  single(f, "sinew_sessions_limit", GAUGE, "Sessions that may be.", d->config.sessions);
+static void write_session_info(FILE *f, const Row *rows, int n, const SnDeviceView *device) {
   family(f, "sinew_session_info", GAUGE, "Of each place its task, model, and where its plans are made; always 1.");
   for (int i = 0; i < n; i++) {
-    const SnSession *session = sn_sessions_at(&d->sessions, i);
-    fprintf(f, "sinew_session_info{session=\"%d\",", session->place);
+    const SnSession *session = rows[i].session;
+    fprintf(f, "sinew_session_info{session=\"%d\",", rows[i].place);
     label(f, "task", session->task->name);
     fputc(',', f);
     label(f, "model", session->loaded->name);
     fputc(',', f);
-    label(f, "backend", plans_on_device(session, device) ? device->name : "cpu");
+    label(f, "backend", session->on_device && !device->lost ? device->name : "cpu");
     fputs("} 1\n", f);
   }
-  write_session_outcomes(f, d, n);
-  write_session_values(f, d, views, n);
-  free(views);
+}
+
+// The event loop alone removes sessions: those that it counts stay until it has written them.
+static bool write_sessions(FILE *f, SnDaemon *d, const SnDeviceView *device) {
+  int n;
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  Row *rows = calloc((size_t)n + 1, sizeof *rows);
+  if (!rows) return false;
+  for (int i = 0; i < n; i++)
+    rows[i] = (Row){.session = all[i],
+                    .place = all[i]->place,
+                    .view = sn_metrics_view(&all[i]->metrics),
+                    .version = atomic_load(&all[i]->config_version),
+                    .streaming = atomic_load(&all[i]->streaming),
+                    .outcomes = all[i]->outcomes};
+  single(f, "sinew_sessions", GAUGE, "Sessions that are open.", n);
+  single(f, "sinew_sessions_limit", GAUGE, "Sessions that may be.", d->config.sessions);
+  write_session_info(f, rows, n, device);
+  write_session_outcomes(f, rows, n);
+  write_session_values(f, rows, n);
+  free(rows);
   return true;
 }
 
@@ -231,6 +243,8 @@ static void write_wire(FILE *f, const SnWireCounts *w) {
   single(f, "sinew_replies_dropped_total", COUNTER, "Replies whose client did not read, or was gone.",
          (double)w->dropped);
   single(f, "sinew_replies_unsent", GAUGE, "Replies that are kept for clients that do not read.", w->unsent);
+  single(f, "sinew_telemetry_messages_total", COUNTER, "Messages of telemetry, made where somebody is connected to it.",
+         (double)w->published);
   single(f, "sinew_memory_drops_total", COUNTER, "Times that connections were dropped for memory.",
          (double)w->memory_drops);
 }
@@ -355,6 +369,7 @@ const char *sn_metrics_text(SnDaemon *d) {
   char *text = NULL;
   size_t size = 0;
   FILE *f = open_memstream(&text, &size);
+  if (f) __fsetlocking(f, FSETLOCKING_BYCALLER);  // nobody else has it
   bool ok = f && write_all(f, d);
   if (f) ok = fclose(f) == 0 && ok;
   if (!ok) {

@@ -1,6 +1,7 @@
 #include "daemon/session/session.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 SnSessionSettings sn_default_session_settings(void) {
   return (SnSessionSettings){.latency = 0, .lease = 30, .time_to_live = 1};
@@ -36,17 +37,25 @@ void sn_session_free(SnSession *session, SnModels *models) {
   free(session);
 }
 
+static bool is_complete(const SnSessions *sessions) {
+  return sessions->item && sessions->by_id && sessions->seen && sessions->opener && sessions->taken;
+}
+
 bool sn_sessions_init(SnSessions *sessions, int capacity) {
   *sessions = (SnSessions){.capacity = capacity,
                            .item = calloc((size_t)capacity, sizeof(SnSession *)),
+                           .by_id = calloc((size_t)capacity, sizeof(SnSession *)),
+                           .seen = calloc((size_t)capacity, sizeof(SnSession *)),
                            .opener = calloc((size_t)capacity, sizeof *sessions->opener),
                            .taken = calloc((size_t)capacity, sizeof *sessions->taken)};
-  return sessions->item && sessions->opener && sessions->taken && pthread_mutex_init(&sessions->mutex, NULL) == 0;
+  return is_complete(sessions) && pthread_mutex_init(&sessions->mutex, NULL) == 0;
 }
 
 void sn_sessions_free(SnSessions *sessions) {
-  if (sessions->item && sessions->opener && sessions->taken) pthread_mutex_destroy(&sessions->mutex);
+  if (is_complete(sessions)) pthread_mutex_destroy(&sessions->mutex);
   free(sessions->item);
+  free(sessions->by_id);
+  free(sessions->seen);
   free(sessions->opener);
   free(sessions->taken);
   *sessions = (SnSessions){0};
@@ -91,23 +100,39 @@ void sn_sessions_unreserve(SnSessions *sessions, const SnRoute *route) {
   pthread_mutex_unlock(&sessions->mutex);
 }
 
+// Counts sessions with a lower id: where it stands in `by_id`, or would. With the mutex.
+static int rank_of(const SnSessions *sessions, uint64_t id) {
+  int low = 0, high = sessions->count;
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (sessions->by_id[middle]->id < id)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 void sn_sessions_add(SnSessions *sessions, SnSession *session) {
   pthread_mutex_lock(&sessions->mutex);
   drop_reservation(sessions, session->client.number);
   session->place = 0;
   while (sessions->taken[session->place]) session->place++;
   sessions->taken[session->place] = true;
+  SnSession **at = sessions->by_id + rank_of(sessions, session->id), **end = sessions->by_id + sessions->count;
+  memmove(at + 1, at, (size_t)(end - at) * sizeof *at);
+  *at = session;
   sessions->item[sessions->count++] = session;
   pthread_mutex_unlock(&sessions->mutex);
 }
 
 SnSession *sn_sessions_find(SnSessions *sessions, uint64_t id) {
-  SnSession *found = NULL;
   pthread_mutex_lock(&sessions->mutex);
-  for (int i = 0; i < sessions->count && !found; i++)
-    if (sessions->item[i]->id == id) found = sessions->item[i];
+  const int rank = rank_of(sessions, id);
+  const bool found = rank < sessions->count && sessions->by_id[rank]->id == id;
+  SnSession *session = found ? sessions->by_id[rank] : NULL;
   pthread_mutex_unlock(&sessions->mutex);
-  return found;
+  return session;
 }
 
 void sn_sessions_forget(SnSessions *sessions) {
@@ -118,13 +143,16 @@ void sn_sessions_forget(SnSessions *sessions) {
 
 void sn_sessions_remove(SnSessions *sessions, SnSession *session) {
   pthread_mutex_lock(&sessions->mutex);
-  for (int i = 0; i < sessions->count; i++)
-    if (sessions->item[i] == session) {
-      sessions->item[i] = sessions->item[--sessions->count];
-      sessions->taken[session->place] = false;
-      session->owner->sessions--;
-      break;
-    }
+  int i = 0;
+  while (i < sessions->count && sessions->item[i] != session) i++;
+  if (i < sessions->count) {
+    SnSession **at = sessions->by_id + rank_of(sessions, session->id), **end = sessions->by_id + sessions->count;
+    while (*at != session) at++;  // two may have drawn one id
+    memmove(at, at + 1, (size_t)(end - at - 1) * sizeof *at);
+    sessions->item[i] = sessions->item[--sessions->count];
+    sessions->taken[session->place] = false;
+    session->owner->sessions--;
+  }
   pthread_mutex_unlock(&sessions->mutex);
 }
 
@@ -135,9 +163,10 @@ int sn_sessions_count(SnSessions *sessions) {
   return n;
 }
 
-SnSession *sn_sessions_at(SnSessions *sessions, int i) {
+SnSession *const *sn_sessions_all(SnSessions *sessions, int *count) {
   pthread_mutex_lock(&sessions->mutex);
-  SnSession *session = i < sessions->count ? sessions->item[i] : NULL;
+  *count = sessions->count;
+  memcpy(sessions->seen, sessions->item, (size_t)*count * sizeof(SnSession *));
   pthread_mutex_unlock(&sessions->mutex);
-  return session;
+  return sessions->seen;
 }

@@ -142,33 +142,43 @@ typedef struct SnLatest {
 } SnLatest;
 
 struct SnSession {
+  // Statistics and leases go through all sessions: what they read lies together, at the beginning. With a thousand
+  // sessions the time is that of memory.
+
   // Fixed from the opening on; any thread reads.
   uint64_t id;
-  int place;      // number of its place among the open sessions, which it shares with none of them
   SnPeer *owner;  // who opened it
   SnKept *kept;   // it has a name, and outlasts the daemon; else NULL
   SnTask *task;
   SnLoadedModel *loaded;
-  char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
-  int nq, nv, na, nu, nmocap, nhistory, horizon;
-  bool on_device;    // it plans on the device, as long as that is not lost
-  SnMailbox states;  // SnJob with a plan request
-  SnMetrics metrics;
-  SnSettings opened_with;    // settings of the planner at the opening: those that are not live stay so
-  atomic_int holds;          // loader threads that read the part above; it is not freed before they let go
-  atomic_bool closing;       // set by the event loop, which then forgets the session
+  int place;       // number of its place among the open sessions, which it shares with none of them
+  bool on_device;  // it plans on the device, as long as that is not lost
+
+  // Shared by several threads.
   atomic_bool streaming;     // in continuous mode: set by the event loop when it begins, cleared by who ends it
+  atomic_bool closing;       // set by the event loop, which then forgets the session
+  atomic_int holds;          // loader threads that read what is fixed; it is not freed before they let go
   _Atomic uint64_t decided;  // number of the newest state that was begun or refused, see sn_session_claim
   _Atomic uint64_t config_version;
   _Atomic double lease;  // [s]
 
   // The event loop's.
+  double heard;   // when the latest request came, or, if later, when its answer is due
+  double left;    // when its connection was seen to have ended, on sn_clock_now(); 0: it has not
+  SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
+
+  SnMetrics metrics;  // the planner thread counts
+  SnMailbox states;   // SnJob with a plan request
+
+  // Fixed, as above.
+  char checksum[17];  // checksum of the model with the task's changes, 16 hexadecimal digits
+  int nq, nv, na, nu, nmocap, nhistory, horizon;
+  SnSettings opened_with;  // settings of the planner at the opening: those that are not live stay so
+
+  // The event loop's.
   SnOutcomes outcomes;
   SnTraces traces;
   SnLatest latest;
-  double heard;   // when the latest request came, or, if later, when its answer is due
-  SnLink client;  // connection that opened it, or has since asked for a plan or an evaluation
-  double left;    // when that was seen to have ended, on sn_clock_now(); 0: it has not
 
   // The planner thread's.
   SnPlanner *planner;
@@ -211,9 +221,11 @@ void sn_session_free(SnSession *session, SnModels *models);
 // Lists the open sessions. The event loop alone finds and removes; any thread adds.
 typedef struct SnSessions {
   pthread_mutex_t mutex;
-  SnSession **item;  // (capacity), the first `count` are open
-  uint64_t *opener;  // (capacity) numbers of the connections that places are reserved for
-  bool *taken;       // (capacity) places that open sessions have
+  SnSession **item;   // (capacity), the first `count` are open
+  SnSession **by_id;  // (capacity) the same in ascending order of their ids
+  SnSession **seen;   // (capacity) what sn_sessions_all gave
+  uint64_t *opener;   // (capacity) numbers of the connections that places are reserved for
+  bool *taken;        // (capacity) places that open sessions have
   int count, reserved, capacity;
 } SnSessions;
 
@@ -234,7 +246,8 @@ void sn_sessions_remove(SnSessions *sessions, SnSession *session);
 // Removes all, whoever frees them.
 void sn_sessions_forget(SnSessions *sessions);
 int sn_sessions_count(SnSessions *sessions);
-// Returns session i, or NULL beyond the last one.
-SnSession *sn_sessions_at(SnSessions *sessions, int i);
+// Returns the open sessions, `count` of them, as they are now: the list stays until it is asked for again. The event
+// loop alone asks, and its sessions stay until it removes them.
+SnSession *const *sn_sessions_all(SnSessions *sessions, int *count);
 
 #endif

@@ -355,7 +355,7 @@ void sn_sockets_read_monitor(SnSockets *s, SnListener *listener) {
 }
 
 void sn_sockets_publish(SnSockets *s, const void *bytes, size_t size) {
-  if (s->telemetry.socket) zmq_send(s->telemetry.socket, bytes, size, ZMQ_DONTWAIT);
+  if (s->telemetry.socket && zmq_send(s->telemetry.socket, bytes, size, ZMQ_DONTWAIT) >= 0) s->published++;
 }
 
 void sn_sockets_publish_record(SnSockets *s, const SnRecordMessage *record) {

@@ -53,6 +53,7 @@ typedef struct SnSockets {
   SnReply **unsent;  // (connections) replies that did not fit into a client's pipe, the newest of each
   int nunsent;
   uint64_t dropped;           // replies that were lost
+  uint64_t published;         // messages of telemetry
   double turned_away_told;    // when the log had a line of users who were turned away; 0: never
   uint64_t turned_away_seen;  // how many it told of
 } SnSockets;

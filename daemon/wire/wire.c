@@ -214,6 +214,8 @@ void sn_wire_send(SnWire *wire, SnReply *reply) { sn_sockets_send(&wire->sockets
 
 void sn_wire_flush(SnWire *wire) { wire->full = sn_sockets_flush(&wire->sockets); }
 
+bool sn_wire_is_watched(const SnWire *wire) { return wire->sockets.telemetry.connections > 0; }
+
 void sn_wire_publish(SnWire *wire, const void *bytes, size_t size) { sn_sockets_publish(&wire->sockets, bytes, size); }
 
 void sn_wire_publish_record(SnWire *wire, SnRecordMessage *record) {
@@ -234,6 +236,7 @@ SnWireCounts sn_wire_counts(const SnWire *wire) {
                       .dropped = s->dropped,
                       .denied = s->zap.denied,
                       .turned_away = sn_users_turned_away(&(unsigned){0}),
+                      .published = s->published,
                       .memory_drops = wire->guard.drops,
                       .memory_limit = wire->guard.limit};
   for (int i = 0; i < 3; i++) {

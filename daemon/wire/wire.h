@@ -62,6 +62,9 @@ void sn_wire_send(SnWire *wire, SnReply *reply);
 // Tries again to send the replies that are kept.
 void sn_wire_flush(SnWire *wire);
 
+// Returns whether somebody is connected to telemetry.
+bool sn_wire_is_watched(const SnWire *wire);
+
 // Sends a message of telemetry to all subscribers.
 void sn_wire_publish(SnWire *wire, const void *bytes, size_t size);
 
@@ -78,6 +81,7 @@ typedef struct SnWireCounts {
   uint64_t dropped;       // replies that were lost: their client did not read, or was gone
   uint64_t denied;        // connections without a key that may come in
   uint64_t turned_away;   // connections over ipc of other users
+  uint64_t published;     // messages of telemetry
   uint64_t memory_drops;  // times that connections were dropped for memory
   uint64_t memory_limit;  // bytes beyond which they are
 } SnWireCounts;

@@ -55,6 +55,44 @@ static void test_subscribers(void **state) {
   zmq_ctx_term(context);
 }
 
+// Messages of telemetry that the daemon has made, by a page of metrics that is not an earlier one.
+static long made(void) {
+  Sinew__V1__MetricsRequest metrics = SINEW__V1__METRICS_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_METRICS;
+  request.metrics = &metrics;
+  usleep(150000);
+  sn_test_send(&client, &request);
+  Sinew__V1__Reply *r = sn_test_receive(&client, 20);
+  assert_non_null(r);
+  assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_METRICS);
+  const char *line = strstr(r->metrics->text, "\nsinew_telemetry_messages_total ");
+  assert_non_null(line);
+  const long n = strtol(strchr(line, ' '), NULL, 10);
+  sn_test_done(r);
+  return n;
+}
+
+// Telemetry is made for those who are there: a thousand sessions of it take the event loop a millisecond.
+static void test_nobody_listens(void **state) {
+  (void)state;
+  enum { PERIODS = 5 };
+  usleep(PERIODS * 250000);
+  assert_int_equal(made(), 0);
+  void *context = zmq_ctx_new(), *s = subscribe(context);
+  next_time(s, 20);
+  next_time(s, 20);
+  assert_true(made() >= 2);
+  zmq_close(s);
+  zmq_ctx_term(context);
+  // Its end takes a moment to be seen.
+  long before = made(), now = made();
+  for (int i = 0; i < 50 && now != before; i++) before = now, now = made();
+  assert_int_equal(now, before);
+  usleep(PERIODS * 250000);
+  assert_int_equal(made(), before);
+}
+
 // Sends blocks that fill() has written; a client and a subscriber beside it get what is theirs.
 static void flood(void (*fill)(unsigned char *block, unsigned *seed), const char *what) {
   static unsigned char block[BLOCK];
@@ -126,6 +164,7 @@ int main(void) {
   // A sinewd each: memory that one flood has taken would hide that of the next.
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_subscribers, sn_test_group_setup, sn_test_group_teardown),
+      cmocka_unit_test_setup_teardown(test_nobody_listens, sn_test_group_setup, sn_test_group_teardown),
       cmocka_unit_test_setup_teardown(test_endless_message, sn_test_group_setup, sn_test_group_teardown),
       cmocka_unit_test_setup_teardown(test_subscriptions_without_end, sn_test_group_setup, sn_test_group_teardown),
       cmocka_unit_test_setup_teardown(test_long_topic, sn_test_group_setup, sn_test_group_teardown),

@@ -277,10 +277,10 @@ static void subscribe(FuzzBytes *input) {
 // those who find this too slow have them.
 static void end_life(void) {
   await_all();
-  SnSession *session;
-  for (int i = 0; (session = sn_sessions_at(&d->sessions, 0)); ++i) {
+  SnSession *const *all;
+  for (int i = 0, n; (all = sn_sessions_all(&d->sessions, &n)), n > 0; ++i) {
     if (i == SESSIONS) fuzz_fail("a session stays");
-    opened[0] = session->id;
+    opened[0] = all[0]->id;
     nopened = 1;
     send(SINEW__V1__REQUEST__BODY_CLOSE, &(FuzzBytes){NULL, NULL});
     await_all();
@@ -328,15 +328,18 @@ static void live(const uint8_t *data, size_t size) {
     send(SINEW__V1__REQUEST__BODY_OPEN, &(FuzzBytes){NULL, NULL});
     await_all();
   }
-  nopened = 0;
-  for (SnSession *p; (p = sn_sessions_at(&d->sessions, (int)nopened));) opened[nopened++] = p->id;
+  int n;
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  for (nopened = 0; nopened < (size_t)n; nopened++) opened[nopened] = all[nopened]->id;
 }
 
 // Ends the streams that an input leaves behind: they would take the processor for good.
 static void end_streams(void) {
-  SnSession *session;
+  int n;
   await_all();
-  for (int i = 0; (session = sn_sessions_at(&d->sessions, i)); ++i) {
+  SnSession *const *all = sn_sessions_all(&d->sessions, &n);
+  for (int i = 0; i < n; ++i) {
+    const SnSession *session = all[i];
     if (!atomic_load(&session->streaming)) continue;
     static uint8_t frame[64];
     Sinew__V1__StreamRequest stream = SINEW__V1__STREAM_REQUEST__INIT;

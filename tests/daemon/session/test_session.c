@@ -138,7 +138,11 @@ static void test_found(void **state) {
   assert_true(reserve(&s, &peer, 9, ""));
   SnSession *again = add(&s, &peer, 9, 104);
   assert_int_equal(again->place, 1);
-  assert_null(sn_sessions_at(&s, 3));
+  int n;
+  SnSession *const *all = sn_sessions_all(&s, &n);
+  assert_int_equal(n, 3);
+  for (int i = 0; i < n; i++) assert_true(all[i] == open[0] || all[i] == open[2] || all[i] == again);
+  assert_true(all[0] != all[1] && all[1] != all[2] && all[2] != all[0]);
   take_away(&s, open[0]);
   take_away(&s, open[2]);
   take_away(&s, again);
@@ -146,12 +150,33 @@ static void test_found(void **state) {
   sn_sessions_free(&s);
 }
 
+// Whatever the order in which ids come and go: those that are open are found, no other is.
+static void test_ids(void **state) {
+  (void)state;
+  static const uint64_t id[CAPACITY] = {500, 100, 400, 200, 600, 300};
+  static const int end[CAPACITY] = {3, 0, 5, 4, 2, 1};
+  SnSessions s;
+  SnPeer peer = unbounded();
+  SnSession *open[CAPACITY];
+  assert_true(sn_sessions_init(&s, CAPACITY));
+  for (int i = 0; i < CAPACITY; i++) {
+    assert_true(reserve(&s, &peer, (uint64_t)i, ""));
+    open[i] = add(&s, &peer, (uint64_t)i, id[i]);
+    for (int k = 0; k < CAPACITY; k++) assert_ptr_equal(sn_sessions_find(&s, id[k]), k <= i ? open[k] : NULL);
+    assert_null(sn_sessions_find(&s, 350));
+  }
+  for (int i = 0; i < CAPACITY; i++) {
+    take_away(&s, open[end[i]]);
+    open[end[i]] = NULL;
+    for (int k = 0; k < CAPACITY; k++) assert_ptr_equal(sn_sessions_find(&s, id[k]), open[k]);
+  }
+  sn_sessions_free(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_capacity),
-      cmocka_unit_test(test_connections),
-      cmocka_unit_test(test_keys),
-      cmocka_unit_test(test_found),
+      cmocka_unit_test(test_capacity), cmocka_unit_test(test_connections), cmocka_unit_test(test_keys),
+      cmocka_unit_test(test_found),    cmocka_unit_test(test_ids),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
