@@ -2,6 +2,10 @@
 // The event loop moves the tail on before it writes over what was there, and the head after a message is whole. So who
 // reads first the tail and then the head, as a handler of a signal does, finds whole messages, but for one that is just
 // being written over.
+//
+// A file has what there was when it was asked for. The thread that writes it takes that out of the ring piece by piece;
+// what the event loop writes over before its turn has come, it saves first, as many bytes as the new message has. So no
+// message waits for a disk, nor for a copy of all of the memory.
 #include "daemon/monitor/flight.h"
 
 #include <dirent.h>
@@ -21,6 +25,19 @@
 #include "daemon/monitor/flight_private.h"
 #include "physics/base/clock.h"
 
+// Bytes that a file's thread takes at once, and the most messages, too old to be kept, that one new message forgets.
+enum { PIECE = 1 << 16, FORGET = 64 };
+
+// What the file that is being written has, in bytes counted as those of the ring.
+typedef struct Snapshot {
+  pthread_mutex_t mutex;
+  uint64_t from, to;      // the request's; fixed
+  uint64_t oldest;        // messages from before are left out; Unix time in nanoseconds
+  uint64_t taken;         // up to here it is the thread's; under the mutex, as all that follows
+  uint64_t gone;          // up to here the ring has been written over
+  unsigned char **saved;  // pieces from `from` on, of which those bytes were saved that are gone and were not taken
+} Snapshot;
+
 struct SnFlight {
   SnFlightDef def;
   char folder[SN_FLIGHT_PATH - 100], crash[SN_FLIGHT_PATH];
@@ -36,8 +53,7 @@ struct SnFlight {
   atomic_bool busy;
   bool started;  // the thread is to be joined
   pthread_t thread;
-  unsigned char *copy;
-  size_t copied;
+  Snapshot snapshot;
   char path[SN_FLIGHT_PATH];
   SnFlightWritten *written;
   void *context, *item;
@@ -64,19 +80,84 @@ static uint64_t little(const unsigned char *from, int bytes) {
   return x;
 }
 
-// Forgets messages until `size` bytes fit, and those from before `oldest` (Unix time in nanoseconds).
+static bool is_old(const unsigned char *head, uint64_t oldest) { return little(head + 15, 8) < oldest; }
+
+static uint64_t message_size(const unsigned char *head) { return 9 + little(head + 1, 8); }
+
+static uint64_t oldest_kept(const SnFlight *f, double now) {
+  return (uint64_t)(1e9 * (now + f->real - f->def.seconds));
+}
+
+// Forgets messages until `size` bytes fit, and those from before `oldest` (Unix time in nanoseconds): after a pause
+// there may be millions, which go with the next messages.
 static void forget(SnFlight *f, size_t size, uint64_t oldest) {
   uint64_t tail = f->tail;
-  while (tail < f->head) {
+  for (int n = 0; tail < f->head; n++) {
     unsigned char head[SN_MCAP_MESSAGE_HEAD];
     copy_out(f, tail, head, sizeof head);
-    const bool old = little(head + 15, 8) < oldest;
-    if (!old && f->head + size - tail <= f->def.bytes) break;
+    const bool old = is_old(head, oldest);
+    if ((!old || n >= FORGET) && f->head + size - tail <= f->def.bytes) break;
     f->forgotten += !old;
     f->messages--;
-    tail += 9 + little(head + 1, 8);
+    tail += message_size(head);
   }
   atomic_store(&f->tail, tail);
+}
+
+// ---- what a file is made of ----
+
+// Saves the bytes [at, end) of the ring. False: no memory, and they must stay. With the snapshot's mutex.
+static bool save(const SnFlight *f, uint64_t at, uint64_t end) {
+  const Snapshot *s = &f->snapshot;
+  while (at < end) {
+    unsigned char **piece = &s->saved[(at - s->from) / PIECE];
+    const size_t offset = (size_t)((at - s->from) % PIECE), left = PIECE - offset;
+    const size_t n = end - at < left ? (size_t)(end - at) : left;
+    if (!*piece && !(*piece = malloc(PIECE))) return false;
+    copy_out(f, at, *piece + offset, n);
+    at += n;
+  }
+  return true;
+}
+
+// Makes `size` bytes behind the head free to be written over. False: they are a file's, and cannot be saved.
+static bool give_way(SnFlight *f, size_t size) {
+  Snapshot *s = &f->snapshot;
+  const uint64_t end = f->head + size;
+  if (!atomic_load(&f->busy) || end <= f->def.bytes) return true;
+  pthread_mutex_lock(&s->mutex);
+  const uint64_t gone = end - f->def.bytes, first = s->taken > s->gone ? s->taken : s->gone;
+  const bool saved = save(f, first, gone < s->to ? gone : s->to);
+  if (saved) s->gone = gone;
+  pthread_mutex_unlock(&s->mutex);
+  return saved;
+}
+
+// Copies the next bytes of a file, of one piece at most. With the snapshot's mutex.
+static void peek(const SnFlight *f, unsigned char *bytes, size_t size) {
+  const Snapshot *s = &f->snapshot;
+  const uint64_t end = s->taken + size, gone = s->gone < s->taken ? s->taken : s->gone < end ? s->gone : end;
+  const size_t saved = (size_t)(gone - s->taken), offset = (size_t)((s->taken - s->from) % PIECE);
+  if (saved > 0) memcpy(bytes, s->saved[(s->taken - s->from) / PIECE] + offset, saved);
+  copy_out(f, gone, bytes + saved, size - saved);
+}
+
+// Takes the next `size` bytes of a file, or leaves them out where `bytes` is NULL.
+static void take(SnFlight *f, unsigned char *bytes, size_t size) {
+  Snapshot *s = &f->snapshot;
+  pthread_mutex_lock(&s->mutex);
+  while (size > 0) {
+    const uint64_t piece = (s->taken - s->from) / PIECE, left = (piece + 1) * PIECE - (s->taken - s->from);
+    const size_t n = size < left ? size : (size_t)left;
+    if (bytes) peek(f, bytes, n);
+    if (bytes) bytes += n;
+    s->taken += n;
+    size -= n;
+    if (n < left) continue;
+    free(s->saved[piece]);
+    s->saved[piece] = NULL;
+  }
+  pthread_mutex_unlock(&s->mutex);
 }
 
 static void add(SnFlight *f, int channel, const void *bytes, size_t size, double now) {
@@ -87,7 +168,11 @@ static void add(SnFlight *f, int channel, const void *bytes, size_t size, double
     f->forgotten++;
     return;
   }
-  forget(f, whole, (uint64_t)(1e9 * (unix_time - f->def.seconds)));
+  forget(f, whole, oldest_kept(f, now));
+  if (!give_way(f, whole)) {
+    f->forgotten++;
+    return;
+  }
   unsigned char head[SN_MCAP_MESSAGE_HEAD];
   sn_mcap_message(head, channel, ++f->number, (uint64_t)(1e9 * unix_time), size);
   copy_in(f, f->head, head, sizeof head);
@@ -153,30 +238,69 @@ static void make_path(const SnFlight *f, const char *reason, char path[SN_FLIGHT
   snprintf(path, SN_FLIGHT_PATH, "%s/flight-%s.%06ldZ-%s.mcap", f->folder, time, now.tv_nsec / 1000, reason);
 }
 
-static SnCode write_file(const SnFlight *f, SnError *err) {
+// Writes the messages of a file, but for those at its begin that were too old.
+static bool write_messages(SnFlight *f, int fd) {
+  const Snapshot *s = &f->snapshot;
+  unsigned char bytes[PIECE];
+  size_t n = 0;
+  while (n == 0 && s->taken < s->to) {
+    n = SN_MCAP_MESSAGE_HEAD;
+    take(f, bytes, n);
+    if (!is_old(bytes, s->oldest)) continue;
+    take(f, NULL, message_size(bytes) - n);
+    n = 0;
+  }
+  while (n > 0) {
+    if (!write_all(fd, bytes, n)) return false;
+    const uint64_t left = s->to - s->taken;
+    n = left < PIECE ? (size_t)left : PIECE;
+    take(f, bytes, n);
+  }
+  return true;
+}
+
+static SnCode write_file(SnFlight *f, SnError *err) {
   remove_old(f);
   const int fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return sn_fail(err, SN_ERR_IO, "%s: %s", f->path, strerror(errno));
-  const bool ok = write_all(fd, f->begin.bytes, f->begin.size) && write_all(fd, f->copy, f->copied) &&
-                  write_all(fd, f->end.bytes, f->end.size);
+  const bool ok =
+      write_all(fd, f->begin.bytes, f->begin.size) && write_messages(f, fd) && write_all(fd, f->end.bytes, f->end.size);
   const int why = errno;
   if (close(fd) == 0 && ok) return SN_OK;
   unlink(f->path);
   return sn_fail(err, SN_ERR_IO, "%s: %s", f->path, strerror(ok ? errno : why));
 }
 
+// Takes what is there now for a file.
+static bool begin_snapshot(SnFlight *f) {
+  Snapshot *s = &f->snapshot;
+  s->from = s->taken = s->gone = f->tail;
+  s->to = f->head;
+  s->oldest = oldest_kept(f, sn_clock_now());
+  s->saved = calloc((size_t)((s->to - s->from) / PIECE + 1), sizeof *s->saved);
+  return s->saved != NULL;
+}
+
+// Lets go of what was not written.
+static void end_snapshot(SnFlight *f) {
+  Snapshot *s = &f->snapshot;
+  const uint64_t last = (s->to - s->from) / PIECE;
+  take(f, NULL, (size_t)(s->to - s->taken));
+  free(s->saved[last]);
+  free((void *)s->saved);
+}
+
 static void *writer_main(void *argument) {
   SnFlight *f = argument;
   SnError err = {0};
   const bool ok = write_file(f, &err) == SN_OK;
+  end_snapshot(f);
   atomic_fetch_add(ok ? &f->files : &f->failures, 1);
   if (ok)
     sn_log_event(f->def.log, SN_LOG_WARNING, "flight-written: %s", f->path);
   else
     sn_log_event(f->def.log, SN_LOG_ERROR, "flight-failed: %s", err.text);
   if (f->written) f->written(f->context, f->item, f->path, ok ? NULL : &err);
-  free(f->copy);
-  f->copy = NULL;
   atomic_store(&f->busy, false);
   return NULL;
 }
@@ -190,11 +314,7 @@ SnCode sn_flight_write(SnFlight *f, const char *reason, SnFlightWritten *written
                        SnError *err) {
   if (atomic_load(&f->busy)) return sn_fail(err, SN_ERR_STATE, "a file of the flight recorder is being written");
   join(f);
-  forget(f, 0, (uint64_t)(1e9 * (sn_clock_now() + f->real - f->def.seconds)));
-  f->copied = (size_t)(f->head - f->tail);
-  f->copy = malloc(f->copied + 1);
-  if (!f->copy) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
-  copy_out(f, f->tail, f->copy, f->copied);
+  if (!begin_snapshot(f)) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   make_path(f, reason, f->path);
   f->written = written;
   f->context = context;
@@ -202,7 +322,7 @@ SnCode sn_flight_write(SnFlight *f, const char *reason, SnFlightWritten *written
   atomic_store(&f->busy, true);
   f->started = pthread_create(&f->thread, NULL, writer_main, f) == 0;
   if (f->started) return SN_OK;
-  free(f->copy);
+  end_snapshot(f);
   atomic_store(&f->busy, false);
   return sn_fail(err, SN_ERR_LIMIT, "cannot start the thread that writes a file of the flight recorder");
 }
@@ -279,6 +399,7 @@ SnCode sn_flight_open(const SnFlightDef *def, SnFlight **flight, SnError *err) {
   SnFlight *f = calloc(1, sizeof *f);
   if (!f) return sn_fail(err, SN_ERR_MEMORY, "out of memory");
   f->def = *def;
+  pthread_mutex_init(&f->snapshot.mutex, NULL);
   SnCode code = SN_OK;
   if ((size_t)snprintf(f->folder, sizeof f->folder, "%s", def->folder) >= sizeof f->folder)
     code = sn_fail(err, SN_ERR_ARGUMENT, "flight_folder: the path is too long");
@@ -316,6 +437,7 @@ void sn_flight_close(SnFlight *f) {
   if (f->ring) munmap(f->ring, f->def.bytes);
   free(f->begin.bytes);
   free(f->end.bytes);
+  pthread_mutex_destroy(&f->snapshot.mutex);
   free(f);
 }
 

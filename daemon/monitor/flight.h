@@ -2,7 +2,7 @@
 // a file on request, after a burst of missed deadlines, and when the process crashes.
 //
 // Messages lie in one block of memory as they stand in a file of the kind MCAP (mcap.dev). So a crash writes them out
-// as they are. The event loop adds; a thread of its own writes a copy to the disk.
+// as they are. The event loop adds; a thread of its own writes files.
 #ifndef SINEW_DAEMON_MONITOR_FLIGHT_H_
 #define SINEW_DAEMON_MONITOR_FLIGHT_H_
 

@@ -4,12 +4,14 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +21,20 @@
 #include "physics/base/clock.h"
 
 enum { MEMORY = 1 << 16, MOST = 1 << 16 };
+
+// How many pieces a file may get before its disk stands still; -1: as many as it likes.
+static atomic_int pieces = -1;
+static atomic_bool stands;
+
+// Takes the place of the C library's: a disk that is as slow as a test wants it.
+ssize_t write(int fd, const void *bytes, size_t size) {
+  while (atomic_load(&pieces) == 0) {
+    atomic_store(&stands, true);
+    usleep(1000);
+  }
+  if (atomic_load(&pieces) > 0) atomic_fetch_sub(&pieces, 1);
+  return syscall(SYS_write, fd, bytes, size);
+}
 
 typedef struct Place {
   char folder[64], schema[80];
@@ -149,6 +165,66 @@ static void test_ring(void **state) {
   sn_flight_close(f);
 }
 
+// Messages that come while a disk stands still are kept, and the file has none of them: it is what there was when it
+// was asked for, whatever of that has been written over since.
+static void test_slow_disk(void **state) {
+  Place *p = *state;
+  enum { BYTES = 9 * MEMORY + 12345 };
+  SnFlight *f;
+  SnError err = {0};
+  p->def.bytes = BYTES;
+  assert_int_equal(sn_flight_open(&p->def, &f, &err), SN_OK);
+  int sent = 0;
+  for (int round = 0; round < 8; round++) {
+    // The ring is written over in part, or several times, from before the file's first piece or amid its pieces.
+    const int before = 700 + 131 * round, meanwhile = round % 2 ? 3000 : 300;
+    char path[SN_FLIGHT_PATH] = "";
+    for (int i = 0; i < before; i++, sent++) add(f, sent + 1, 1 + (size_t)(sent * 7919 % 1997), sn_clock_now());
+    const SnFlightCounts c = sn_flight_counts(f);
+    const int last = sent;
+    atomic_store(&stands, false);
+    atomic_store(&pieces, round / 2);
+    SnCode code;  // SN_ERR_STATE: the thread of the file before has not ended yet
+    while ((code = sn_flight_write(f, "test", keep_path, path, path, &err)) == SN_ERR_STATE) usleep(1000);
+    assert_int_equal(code, SN_OK);
+    while (!atomic_load(&stands)) usleep(1000);
+    for (int i = 0; i < meanwhile; i++, sent++) add(f, sent + 1, 1 + (size_t)(sent * 7919 % 1997), sn_clock_now());
+    atomic_store(&pieces, -1);
+    while (sn_flight_counts(f).files + sn_flight_counts(f).failures <= c.files) usleep(1000);
+    const File *file = read_file(path);
+    assert_int_equal(file->messages, c.messages);
+    for (int i = 0; i < file->messages; i++) {
+      const int number = last - file->messages + i + 1;
+      assert_int_equal(file->number[i], number);
+      assert_int_equal(file->size[i], 1 + (size_t)((number - 1) * 7919 % 1997));
+      assert_true(file->first[i] == number % 251 && file->last[i] == number % 251);
+    }
+    assert_int_equal(sn_flight_counts(f).messages + sn_flight_counts(f).forgotten, sent);
+  }
+  assert_int_equal(read_file(write_out(f))->number[sn_flight_counts(f).messages - 1], sent);
+  sn_flight_close(f);
+}
+
+// After a pause a message does not forget all that is too old by then at once; no file has it all the same.
+static void test_pause(void **state) {
+  Place *p = *state;
+  SnFlight *f;
+  SnError err = {0};
+  p->def.seconds = 100;
+  assert_int_equal(sn_flight_open(&p->def, &f, &err), SN_OK);
+  const double now = sn_clock_now();
+  for (int i = 0; i < 1000; i++) add(f, i, 10, now - 1000);
+  add(f, 1001, 10, now);
+  assert_in_range(sn_flight_counts(f).messages, 800, 1000);
+  const File *file = read_file(write_out(f));
+  assert_true(file->messages == 1 && file->number[0] == 1001);
+  for (int i = 0; i < 20; i++) add(f, 1002 + i, 10, now);
+  assert_int_equal(sn_flight_counts(f).messages, 21);
+  assert_int_equal(sn_flight_counts(f).forgotten, 0);
+  assert_int_equal(read_file(write_out(f))->messages, 21);
+  sn_flight_close(f);
+}
+
 // What is older than the time that is kept goes, and is not missed; what is too long for the memory is passed over.
 static void test_bounds(void **state) {
   Place *p = *state;
@@ -268,6 +344,8 @@ static void test_crash(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_slow_disk, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
       cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
       cmocka_unit_test_setup_teardown(test_files, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
