@@ -53,13 +53,26 @@ static SnLoadedModel *find(const SnModels *models, const char *name) {
   return entry;
 }
 
-// Takes an entry out of the list. With the mutex.
+// Takes an entry out of the list; unlock() frees it. With the mutex.
 static void drop(SnModels *models, SnLoadedModel *entry) {
   SnLoadedModel **link = &models->first;
   while (*link != entry) link = &(*link)->next;
   *link = entry->next;
   models->count--;
-  free_entry(entry);
+  entry->next = models->dropped;
+  models->dropped = entry;
+}
+
+// Gives the mutex away, then frees what was dropped: the event loop, which counts models, does not wait while the
+// memory of a large one goes back to the system.
+static void unlock(SnModels *models) {
+  SnLoadedModel *entry = models->dropped;
+  models->dropped = NULL;
+  pthread_mutex_unlock(&models->mutex);
+  for (SnLoadedModel *next; entry; entry = next) {
+    next = entry->next;
+    free_entry(entry);
+  }
 }
 
 // One user less; what is old goes with its last one. With the mutex.
@@ -140,7 +153,7 @@ static SnLoadedModel *find_current(SnModels *models, const SnAsker *by, SnLoaded
     }
     entry->users++;
     SnModelInputs *inputs = sn_model_inputs_share(entry->inputs);
-    pthread_mutex_unlock(&models->mutex);
+    unlock(models);
     const bool holds = strcmp(entry->file, by->path) == 0 && sn_model_inputs_hold(inputs);
     pthread_mutex_lock(&models->mutex);
     const bool noticed = entry->old || inputs != entry->inputs;  // by somebody else meanwhile
@@ -205,7 +218,7 @@ static SnLoadedModel *load(SnModels *models, const char *path, SnLoadedModel *fr
   SnModelWaiter *waiters = fresh->waiters;
   fresh->waiters = NULL;
   SnLoadedModel *entry = settle(models, fresh, edited);
-  pthread_mutex_unlock(&models->mutex);
+  unlock(models);
   resume(models, waiters, entry ? NULL : err);
   return entry;
 }
@@ -223,7 +236,7 @@ static SnLoadedModel *acquire(SnModels *models, const char *name, void *item, bo
     edited->old = false;
     release(models, edited);
   }
-  pthread_mutex_unlock(&models->mutex);
+  unlock(models);
   return fresh ? load(models, path, fresh, edited, err) : entry;
 }
 
@@ -240,7 +253,7 @@ void sn_models_release(SnModels *models, SnLoadedModel *model) {
   if (!model) return;
   pthread_mutex_lock(&models->mutex);
   release(models, model);
-  pthread_mutex_unlock(&models->mutex);
+  unlock(models);
 }
 
 // Users of all entries of that name, old ones too; -1: there is none. With the mutex.
@@ -263,7 +276,7 @@ SnCode sn_models_unload(SnModels *models, const char *name, SnError *err) {
     code = sn_fail(err, SN_ERR_STATE, "model '%.80s' is in use by %d session%s", name, users, users == 1 ? "" : "s");
   else
     drop(models, find(models, name));
-  pthread_mutex_unlock(&models->mutex);
+  unlock(models);
   return code;
 }
 

@@ -33,6 +33,7 @@ typedef struct SnModels {
   pthread_mutex_t mutex;
   pthread_cond_t changed;
   SnLoadedModel *first;
+  SnLoadedModel *dropped;  // out of the list, to be freed without the mutex
   int count;
   atomic_uint_least64_t loads[SN_CODES];  // how often files were loaded, from the cache or not, by how that went
   // Gets what sn_models_acquire_later has kept, once the model was loaded (NULL) or not: then why. The thread that

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,20 @@
 static SnTestDaemon place;  // its folder; of the last test also the daemon
 static SnConfig config;
 static SnModels models;
+
+// Counts models that were freed, and those of them while others could not ask for models.
+static atomic_int freed, freed_inside;
+
+// Takes the place of the function for the code under test.
+void __real_sn_model_free(SnModel *model);
+void __wrap_sn_model_free(SnModel *model);
+void __wrap_sn_model_free(SnModel *model) {
+  const bool inside = model && pthread_mutex_trylock(&models.mutex) != 0;
+  if (model && !inside) pthread_mutex_unlock(&models.mutex);
+  atomic_fetch_add(&freed, model != NULL);
+  atomic_fetch_add(&freed_inside, inside);
+  __real_sn_model_free(model);
+}
 
 // Writes a file of the models' folder a little after what was written before, so that its time of change is another.
 static void write_model(const char *name, const char *text) {
@@ -153,6 +168,32 @@ static void test_edits_and_the_limit(void **state) {
   sn_models_release(&models, acquire(0.03));
 }
 
+// Whatever a model has to go for, others need not wait for that.
+static void test_nobody_waits_for_memory(void **state) {
+  (void)state;
+  SnError err = {0};
+  config.loaded = 1;
+  atomic_store(&freed_inside, 0);
+  sn_models_release(&models, acquire(0.01));
+  int before = atomic_load(&freed);
+  assert_int_equal(sn_models_unload(&models, "slide", &err), SN_OK);
+  assert_int_equal(atomic_load(&freed), before + 1);
+  sn_models_release(&models, acquire(0.01));
+  write_model("models/part.xml", PART("0.02"));
+  sn_models_release(&models, acquire(0.02));  // in the place of the other
+  config.loaded = 2;
+  SnLoadedModel *old = acquire(0.02);
+  write_model("models/part.xml", PART("0.03"));
+  SnLoadedModel *edited = acquire(0.03);
+  before = atomic_load(&freed);
+  sn_models_release(&models, old);  // the last user
+  assert_int_equal(atomic_load(&freed), before + 1);
+  write_model("models/part.xml", PART("0.03"));
+  assert_ptr_equal(acquire(0.03), edited);  // what was loaded says the same
+  for (int i = 0; i < 2; i++) sn_models_release(&models, edited);
+  assert_int_equal(atomic_load(&freed_inside), 0);
+}
+
 static void *ask(void *unused) {
   (void)unused;
   for (int i = 0; i < 40; i++) {
@@ -265,6 +306,7 @@ int main(void) {
       TEST(test_the_same_contents_are_the_same_model),
       TEST(test_garbage_is_refused_and_harms_nobody),
       TEST(test_edits_and_the_limit),
+      TEST(test_nobody_waits_for_memory),
       TEST(test_edits_under_way),
       TEST(test_compiled_models),
       TEST(test_sessions_keep_their_model),
