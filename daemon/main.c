@@ -195,6 +195,7 @@ int main(int argc, char **argv) {
     d.log.state = &log_state;
   }
   block_signals(d.reloads);
+  if (!*d.config.log_file) sn_log_own(&d.log);
   if (code == SN_OK && *d.config.log_file) code = sn_log_open(&d.log, d.config.log_file, &err);
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,6 +44,15 @@ SnCode sn_log_open(SnLog *log, const char *file, SnError *err) {
   const bool replaced = dup3(fd, log->fd, O_CLOEXEC) >= 0;
   close(fd);
   return replaced ? SN_OK : sn_fail(err, SN_ERR_IO, "log_file: %s: %s", file, strerror(errno));
+}
+
+void sn_log_own(SnLog *log) {
+  char path[32];
+  struct stat st;
+  if (fstat(log->fd, &st) != 0 || !(S_ISCHR(st.st_mode) || S_ISFIFO(st.st_mode))) return;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", log->fd);
+  const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (fd >= 0) log->fd = fd;
 }
 
 // ---- lines ----
@@ -93,7 +103,8 @@ static void begin_line(Line *line, SnLogLevel level, const char *event) {
                                  names[level], event);
 }
 
-// Whether all of a line was taken at once. A pipe that says so takes a page, and a line is no longer.
+// Whether all of a line was taken at once. A pipe that says so takes a page, and a line is no longer; where others
+// write to it meanwhile, and of a terminal, that is not sure: see sn_log_own().
 static bool write_now(int fd, const Line *line) {
   ssize_t n = send(fd, line->text, line->size, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n < 0 && errno == ENOTSOCK) {

@@ -52,6 +52,11 @@ void sn_log_limit(SnLog *log, SnLogLevel level, double rate);
 // goes where it went, when that fails. To be called again after the file was moved away.
 SnCode sn_log_open(SnLog *log, const char *file, SnError *err);
 
+// Opens the terminal or pipe that the log goes to once more, for the log alone, where the system allows that. A write
+// then waits neither for a terminal that stands still, or is as slow as a serial line, nor for a pipe that others fill.
+// Whoever shares the descriptor keeps it as it was.
+void sn_log_own(SnLog *log);
+
 // Writes a line. `format` reads "event: what happened", without a newline; the event is of small letters and hyphens.
 void sn_log_event(const SnLog *log, SnLogLevel level, const char *format, ...) __attribute__((format(printf, 3, 4)));
 // Does the same for what has ids.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import pathlib
 import re
 import signal
@@ -108,6 +109,19 @@ def check_readers(folder: pathlib.Path) -> None:
     stop(d)
 
 
+def check_terminal(folder: pathlib.Path) -> None:
+    """A terminal that stands still, as by Ctrl+S or when its connection hangs, stops nothing, nor the end."""
+    reader, terminal = os.openpty()
+    d = start(folder, terminal, "--log-rate=1000000", "--log=debug")
+    for _ in range(150):
+        ask_fast(folder)
+    assert ask(folder, "health") is not None
+    assert not re.search(r'sinew_log_lines_total\{outcome="lost"\} 0\n', ask(folder, "metrics")["text"])
+    stop(d)
+    os.close(terminal)
+    os.close(reader)
+
+
 def ask_fast(folder: pathlib.Path) -> None:
     """A request that has a long line of the log."""
     subprocess.run(
@@ -117,7 +131,7 @@ def ask_fast(folder: pathlib.Path) -> None:
 
 def main() -> None:
     """Run all checks, each with a folder of its own."""
-    for check in (check_file, check_readers):
+    for check in (check_file, check_readers, check_terminal):
         with tempfile.TemporaryDirectory(prefix="sinew-log.") as name:
             check(pathlib.Path(name))
 

@@ -1,5 +1,6 @@
 // Lines of the log: what they look like, how many there are, and that a reader who is slow or gone holds nobody up.
 #include <fcntl.h>
+#include <pty.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -172,6 +173,46 @@ static void test_full_socket(void **state) {
   close(pair[0]);
 }
 
+// A terminal that says that it takes something takes less than a line; who waits for the rest waits for its reader.
+static void test_full_terminal(void **state) {
+  Fixture *f = *state;
+  int reader, terminal;
+  assert_int_equal(openpty(&reader, &terminal, NULL, NULL, NULL), 0);
+  f->log.fd = terminal;
+  sn_log_own(&f->log);
+  assert_int_not_equal(f->log.fd, terminal);
+  alarm(20);  // ends the test where a line waits
+  fill(f);
+  alarm(0);
+  assert_false(fcntl(terminal, F_GETFL) & O_NONBLOCK);
+  close(f->log.fd);
+  close(terminal);
+  close(reader);
+}
+
+// A pipe that is shared stays as it is for the others. What cannot be opened again, or does not wait anyway, is left.
+static void test_own(void **state) {
+  Fixture *f = *state;
+  int pair[2];
+  sn_log_own(&f->log);
+  assert_int_not_equal(f->log.fd, f->pipe[1]);
+  assert_true(fcntl(f->log.fd, F_GETFL) & O_NONBLOCK);
+  assert_true(fcntl(f->log.fd, F_GETFD) & FD_CLOEXEC);
+  assert_false(fcntl(f->pipe[1], F_GETFL) & O_NONBLOCK);
+  sn_log_event(&f->log, SN_LOG_INFO, "own: x");
+  assert_string_equal(behind_time(read_all(f)), "level=info event=own text=\"x\"\n");
+  close(f->log.fd);
+  assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  f->log.fd = pair[0];
+  sn_log_own(&f->log);
+  assert_int_equal(f->log.fd, pair[0]);
+  close(pair[0]);
+  close(pair[1]);
+  f->log.fd = -1;
+  sn_log_own(&f->log);
+  assert_int_equal(f->log.fd, -1);
+}
+
 static void test_broken_pipe(void **state) {
   Fixture *f = *state;
   signal(SIGPIPE, SIG_IGN);
@@ -230,6 +271,8 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_many_events, setup, teardown),
       cmocka_unit_test_setup_teardown(test_full_pipe, setup, teardown),
       cmocka_unit_test_setup_teardown(test_full_socket, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_full_terminal, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_own, setup, teardown),
       cmocka_unit_test_setup_teardown(test_broken_pipe, setup, teardown),
       cmocka_unit_test_setup_teardown(test_file, setup, teardown),
   };
