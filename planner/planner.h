@@ -61,11 +61,12 @@ SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err);
 // Holds controls that a body has applied: row i from time[i] until time[i + 1], the last one from then on.
 typedef struct SnApplied {
   int n;
-  const double *time;   // (n) ascending [s]
-  const sn_real *ctrl;  // (n, nu)
+  const double *time;  // (n) ascending [s]
+  const double *ctrl;  // (n, nu)
 } SnApplied;
 
-// Asks for a plan from a state. Arrays are read by sn_planner_begin only.
+// Asks for a plan from a state. Arrays are read by sn_planner_begin only, but for those of `applied`: until
+// sn_planner_finish or sn_planner_drop.
 typedef struct SnPlanRequest {
   double time;                // stamp of the state [s]
   const sn_real *qpos;        // (nq) quaternions are normalised
@@ -150,7 +151,8 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 // Returns SN_ERR_UNSUPPORTED when the planner that the settings name makes no gains.
 SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err);
 
-// Rolls the state forward by the latency, then works for at most one iteration. It stops earlier when the clock reads
+// Estimates activations that were not given, rolls the state forward by the latency, then works for at most one
+// iteration. It stops earlier when the clock reads
 // `until` [s] or the deadline, and where an iteration counts before it ends. A device works for as many iterations as
 // end before `until`, but for at least one that ends before the deadline. Returns true when the plan is ready for
 // sn_planner_finish. Pausing does not change the plan.

@@ -186,9 +186,12 @@ SnCode sn_planner_evaluate_begin(SnPlanner *p, const SnEvaluateRequest *r, SnErr
   SnCode code = check_controls(p, r, err);
   if (code == SN_OK) code = evaluate_reserve(p, r->nstep + 1, err);
   if (code == SN_OK && r->gradient) code = gradient_reserve(p, r->nstep, err);
-  if (code == SN_OK)
-    code = sn_planner_take_state(p, &state, &p->evaluation.state, &p->evaluation.result.act_estimated, err);
+  SnEstimate estimate;
+  if (code == SN_OK) code = sn_planner_take_state(p, &state, &p->evaluation.state, p->runners.scratch, &estimate, err);
   if (code != SN_OK) return code;
+  sn_planner_estimate(p, &estimate, INFINITY);
+  sn_planner_take_estimate(p, &estimate);
+  p->evaluation.result.act_estimated = estimate.act;
   sn_cost_schedule(p->pending.cost, r->time, p->h, r->nstep + 1, p->evaluation.target);
   SnState initial = sn_planner_prepare(p, &p->evaluation.state);
   p->evaluation.cfd = sn_cfd_settings(&p->pending.settings, p->cfd.pair, sn_cfd_forward(&p->pending.settings));

@@ -39,23 +39,23 @@ static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError 
 
 // The controls in force before the optimised rows: the last one of the lead; without a lead what the body has applied
 // last, or the plan in force said. Before the first plan they are not known.
-static void take_before(SnPlanner *p, const SnPlanRequest *request) {
-  const SnApplied *applied = request->applied;
+static void take_before(SnPlanner *p) {
+  const SnApplied *applied = &p->progress.estimate.applied;
   const double time = p->progress.start.time;
+  const int reported = sn_planner_applied_until(applied, nextafter(time - 1e-9, -INFINITY));
   const sn_real *row = sn_planner_control(p, time - p->h);
-  for (int i = 0; applied && i < applied->n && applied->time[i] < time - 1e-9; ++i)
-    row = applied->ctrl + (size_t)i * (size_t)p->m->nu;
   if (p->progress.lead > 0) row = p->result.ctrl + (size_t)(p->progress.lead - 1) * (size_t)p->m->nu;
   for (int i = 0; i < p->m->nu; ++i) p->progress.before[i] = row ? row[i] : (sn_real)NAN;
+  if (p->progress.lead == 0 && reported >= 0) sn_planner_copy_applied(p, applied, reported, p->progress.before);
 }
 
 // The first rows of the result: those of the plan in force while this one is made.
-static void take_lead(SnPlanner *p, const SnPlanRequest *request) {
+static void take_lead(SnPlanner *p) {
   const size_t nu = (size_t)p->m->nu;
   for (int k = 0; k < p->progress.lead; ++k)
     sn_planner_copy(p->result.ctrl + (size_t)k * nu, sn_planner_force_row(p, p->latest.state.time + k * p->h), nu);
   p->progress.start.time = p->latest.state.time + p->progress.lead * p->h;
-  take_before(p, request);
+  take_before(p);
 }
 
 // Moves the warm start to the new plan's start.
@@ -241,14 +241,33 @@ static void end_rolling(SnPlanner *p) {
   p->progress.rolling = false;
 }
 
+// The state of the request, all of which is known by now, is the latest one: the plan goes on from there.
+static void end_estimating(SnPlanner *p) {
+  const SnStateBuffer before = p->latest.state;
+  sn_planner_take_estimate(p, &p->progress.estimate);
+  p->latest.state = p->progress.start;
+  p->progress.start = before;
+  p->latest.has_act = true;
+  p->progress.estimating = false;
+  evaluate_first_state(p);
+  p->result.cost_now = p->iterations.state_cost;
+  take_lead(p);
+  shift_nominal(p);
+  sn_planner_grid_schedule(p);
+  sn_planner_policy_begin(p);
+  begin_rolling(p);
+  if (p->progress.lead == 0) end_rolling(p);
+}
+
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
-  bool act_estimated = false;
   SnCode code = check_request(p, request, err);
-  if (code == SN_OK) code = sn_planner_take_state(p, request, &p->latest.state, &act_estimated, err);
+  if (code != SN_OK) return code;
+  SnEstimate estimate;
+  code = sn_planner_take_state(p, request, &p->progress.start, p->runners.tracer, &estimate, err);
   if (code != SN_OK) return code;
   sn_planner_drop_batch(p);
-  p->latest.has_act = true;
-  p->result.act_estimated = act_estimated;
+  p->progress.estimate = estimate;
+  p->result.act_estimated = estimate.act;
   p->progress.request = *request;
   p->progress.request.want_states = request->want_states || request->gain_rows > 0;
   p->progress.began = sn_planner_now(p);
@@ -258,14 +277,7 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   take_tuned(p);
   ++p->progress.number;
 
-  evaluate_first_state(p);
-  p->result.cost_now = p->iterations.state_cost;
   p->progress.lead = lead_steps(p, request->latency);
-  take_lead(p, request);
-  shift_nominal(p);
-  sn_planner_grid_schedule(p);
-  sn_planner_policy_begin(p);
-
   p->iterations.next = p->result.iterations = p->result.candidates = 0;
   p->iterations.shortest = p->iterations.rolling = 0;
   p->iterations.measured = false;
@@ -277,19 +289,31 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
   p->progress.active = true;
   p->progress.finished = p->progress.optimized = false;
   p->progress.trace = SN_TRACE_NONE;
-  begin_rolling(p);
-  if (p->progress.lead == 0) end_rolling(p);
+  p->progress.estimating = true;
+  if (sn_planner_estimate(p, &p->progress.estimate, -INFINITY)) end_estimating(p);
   return SN_OK;
 }
 
 // ---- working on it ----
+
+// The end of a slice that ends at `until`.
+static double slice_end(const SnPlanner *p, double until) {
+  return until < p->progress.request.deadline ? until : p->progress.request.deadline;
+}
+
+// Estimates until `until` what the state came without; false when there is more.
+static bool estimate_state(SnPlanner *p, double until) {
+  if (!sn_planner_estimate(p, &p->progress.estimate, slice_end(p, until))) return false;
+  end_estimating(p);
+  return true;
+}
 
 // Steps of the lead until `until`; false when there are more.
 static bool roll_forward(SnPlanner *p, double until) {
   const SnModel *m = p->m;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
   SnWorld *w = sn_rollout_runner_world(p->runners.tracer);
-  const double stop = until < p->progress.request.deadline ? until : p->progress.request.deadline;
+  const double stop = slice_end(p, until);
   for (; p->progress.rolled < p->progress.lead; ++p->progress.rolled) {
     const size_t t = (size_t)p->progress.rolled;
     if (stop < INFINITY && sn_planner_now(p) >= stop) return false;
@@ -365,8 +389,7 @@ static bool trace(SnPlanner *p, double until) {
     p->progress.trace = SN_TRACE_UNDER_WAY;
     p->progress.trace_seconds = 0;
   }
-  const double from = sn_planner_now(p),
-               stop = until < p->progress.request.deadline ? until : p->progress.request.deadline;
+  const double from = sn_planner_now(p), stop = slice_end(p, until);
   const SnRolloutStatus status = sn_rollout_runner_run(p->runners.tracer, &p->def.clock, stop);
   p->progress.trace_seconds += sn_planner_now(p) - from;
   if (status != SN_ROLLOUT_UNDER_WAY) p->progress.trace = status == SN_ROLLOUT_DONE ? SN_TRACE_DONE : SN_TRACE_FAILED;
@@ -384,7 +407,9 @@ bool sn_planner_is_tracing(const SnPlanner *p) {
 bool sn_planner_slice(SnPlanner *p, double until) {
   if (!p->progress.active || p->progress.finished) return true;
   if (!p->progress.optimized) sn_planner_watch(p);
-  if (p->progress.rolling && !roll_forward(p, until)) {
+  const bool ready =
+      (!p->progress.estimating || estimate_state(p, until)) && (!p->progress.rolling || roll_forward(p, until));
+  if (!ready) {
     p->progress.finished = sn_planner_now(p) >= p->progress.request.deadline;
     return p->progress.finished;
   }
@@ -412,6 +437,7 @@ static bool takes_along(const SnPlanner *p) {
 void sn_planner_submit(SnPlanner *p) {
   if (!p->progress.active || p->progress.finished || p->progress.optimized || !sn_planner_watch(p) || !takes_along(p))
     return;
+  if (p->progress.estimating && !estimate_state(p, INFINITY)) return;
   if (p->progress.rolling && !roll_forward(p, INFINITY)) return;
   if (!sn_planner_policy_choose(p, INFINITY)) return;
   if (!p->iterations.begun) begin_iteration(p);
@@ -538,6 +564,7 @@ void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
     plan->status = SN_PLAN_DIVERGED;
     return;
   }
+  if (p->progress.estimating) end_estimating(p);  // with what there is of it
   if (p->progress.request.trace_each) sn_planner_drop_batch(p);
   end_iteration(p);
   p->progress.active = false;

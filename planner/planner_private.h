@@ -142,6 +142,18 @@ typedef struct SnActivePlan {
   int rows;       // 0: none yet
 } SnActivePlan;
 
+// Holds an estimate of what a state came without, computed step by step from the latest state that is known.
+typedef struct SnEstimate {
+  SnRolloutRunner *runner;  // in whose world
+  SnStateBuffer *into;      // the state, all of it but the estimate
+  bool act, past;           // tell whether activations, and buffers of controls, are estimated
+  SnApplied applied;        // controls since, where they were reported
+  long step, steps;         // steps that are done, of all
+} SnEstimate;
+
+// Counts steps of an estimate between two looks at the clock: more than pass between two states of a control loop.
+enum { SN_ESTIMATE_ROUND = 64 };
+
 // Tells how far the prediction of states along the best controls so far is.
 typedef enum SnTrace { SN_TRACE_NONE, SN_TRACE_UNDER_WAY, SN_TRACE_DONE, SN_TRACE_FAILED } SnTrace;
 
@@ -163,7 +175,7 @@ typedef struct SnPlannerPolicy {
   double cost;  // cost of that rollout
 } SnPlannerPolicy;
 
-// Holds how far the plan in progress is: rolling the state forward, iterations, tracing.
+// Holds how far the plan in progress is: estimating, rolling the state forward, iterations, tracing.
 typedef struct SnPlanProgress {
   bool active;             // a plan was begun and not ended
   bool finished;           // there is nothing left to do for it
@@ -171,6 +183,8 @@ typedef struct SnPlanProgress {
   uint64_t number;         // counts plans, from 1
   double began;            // on the clock [s]
   int lead;                // steps that the latency takes
+  bool estimating;         // `start` is the new state, which becomes the latest one once it is complete
+  SnEstimate estimate;     // names the numbers that it came without
   bool rolling;            // the state is being rolled forward by them
   int rolled;              // steps of them that are done
   SnStateBuffer start;     // the state rolled forward: where the optimised rows begin
@@ -427,16 +441,20 @@ SnNoiseSettings sn_planner_noise(const SnPlanner *p);
 // Returns the base steps between knots of the noise: `knots` of them span the horizon.
 int sn_planner_noise_spacing(const SnPlanner *p);
 
-// Checks a state and copies it, with quaternions normalised. Mocap stays as before if it is not given. act and past, if
-// they are not given, are estimated from the controls since the state before. Returns SN_ERR_ARGUMENT when something is
-// wrong; err names it and nothing is changed then.
-SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *request, SnStateBuffer *into, bool *act_estimated,
-                             SnError *err);
+// Checks a state and copies it, with quaternions normalised. Mocap stays as before if it is not given. Begins to
+// estimate act and past, if they are not given, from the controls since the latest state, in the runner's world.
+// Buffers of sensors stay. Returns SN_ERR_ARGUMENT when something is wrong; err names it and nothing is changed then.
+SnCode sn_planner_take_state(const SnPlanner *p, const SnPlanRequest *request, SnStateBuffer *into,
+                             SnRolloutRunner *runner, SnEstimate *estimate, SnError *err);
+// Estimates until the clock reads `until` [s], at least the first steps. Returns false where there is more to do.
+bool sn_planner_estimate(const SnPlanner *p, SnEstimate *estimate, double until);
+// Takes what was estimated, as far as that came, into the state.
+void sn_planner_take_estimate(const SnPlanner *p, const SnEstimate *estimate);
 
-// Leaves, in the world of the scratch runner, the activations and the buffers of controls at `time` [s]. They are
-// computed from the known ones at p->latest.state.time and the controls since; buffers of sensors stay.
-void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
-                             const SnApplied *applied);
+// Returns the last row of reported controls that begins by `time` [s]; -1: none does.
+int sn_planner_applied_until(const SnApplied *applied, double time);
+// Copies a row of reported controls (nu).
+void sn_planner_copy_applied(const SnPlanner *p, const SnApplied *applied, int row, sn_real *ctrl);
 
 // Checks a state: finite, quaternions of about unit length.
 SnCode sn_planner_check_state(const SnModel *m, const SnPlanRequest *request, SnError *err);

@@ -82,77 +82,106 @@ const sn_real *sn_planner_force_row(const SnPlanner *p, double time) {
   return row ? row : p->initial.ctrl;
 }
 
-// Row of the reported controls that held at a time; `from` is a row at or before it.
-static int applied_row(const SnApplied *applied, double time, int from) {
-  while (from + 1 < applied->n && applied->time[from + 1] <= time + 1e-9) ++from;
-  return from;
+int sn_planner_applied_until(const SnApplied *applied, double time) {
+  int low = 0, high = applied->n;  // rows before `low` begin by then, those from `high` on do not
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (applied->time[middle] <= time)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low - 1;
+}
+
+void sn_planner_copy_applied(const SnPlanner *p, const SnApplied *applied, int row, sn_real *ctrl) {
+  const double *from = applied->ctrl + (size_t)row * (size_t)p->m->nu;
+  for (int i = 0; i < p->m->nu; ++i) ctrl[i] = (sn_real)from[i];
 }
 
 static void copy(sn_real *to, const sn_real *from, int n) {
   if (n > 0 && to != from) memcpy(to, from, sizeof *to * (size_t)n);
 }
 
-// Controls that were in force at a time; *row is that of the ones before among those that were reported.
-static const sn_real *controls_at(const SnPlanner *p, const SnApplied *applied, double time, int *row) {
-  if (!applied || applied->n == 0) return sn_planner_force_row(p, time);
-  *row = applied_row(applied, time, *row);
-  return applied->ctrl + (size_t)*row * (size_t)p->m->nu;
+// Writes the controls that were in force at a time: those reported, else those of the plan in force.
+static void copy_controls_at(const SnPlanner *p, const SnApplied *applied, double time, sn_real *ctrl) {
+  const int row = applied->n > 0 ? sn_planner_applied_until(applied, time + 1e-9) : 0;
+  if (applied->n > 0)
+    sn_planner_copy_applied(p, applied, row > 0 ? row : 0, ctrl);
+  else
+    copy(ctrl, sn_planner_force_row(p, time), p->m->nu);
 }
 
-void sn_planner_estimate_act(SnPlanner *p, const sn_real *qpos, const sn_real *qvel, double time,
-                             const SnApplied *applied) {
+static void begin_estimate(const SnPlanner *p, SnEstimate *e) {
   const SnModel *m = p->m;
   const SnStateBuffer *from = p->latest.has_act ? &p->latest.state : &p->initial.state;
-  SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
-  SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
-  const double gap = p->latest.has_act ? time - from->time : 0;
+  SnWorld *w = sn_rollout_runner_world(e->runner);
+  const double gap = p->latest.has_act ? e->into->time - from->time : 0;
   const double memory = gap < longest_memory ? gap : longest_memory;
-  const long steps = gap > 0 ? lround(memory / p->h) : 0;
+  e->steps = gap > 0 ? lround(memory / p->h) : 0;
   SnState s = sn_state_view(from);
-  s.qpos = qpos;
-  s.qvel = qvel;
+  s.qpos = e->into->qpos;
+  s.qvel = e->into->qvel;
   s.qacc_warmstart = NULL;
   sn_world_set_state(m, w, &s);
-  if (steps > 0) sn_forward(m, w, lane);
-  int row = 0;
-  for (long k = 0; k < steps; ++k) {
-    const double at = time - (double)(steps - k) * p->h;
-    copy(w->ctrl, controls_at(p, applied, at, &row), m->nu);
-    w->time[0] = (sn_real)at;
-    sn_actuation(m, w, lane);
-    sn_next_activation(m, w, lane, m->opt.timestep, w->int_act);
-    copy(w->act, w->int_act, m->na);
-    for (int i = 0; m->nhistory > 0 && i < m->nactuator; ++i)
-      if (m->actuator_history[2 * i] > 0) sn_actuator_insert(m, w->past, i, w->time[0], w->ctrl);
+  if (e->steps > 0) sn_forward(m, w, sn_rollout_runner_lane(e->runner));
+}
+
+static void step_estimate(const SnPlanner *p, SnEstimate *e) {
+  const SnModel *m = p->m;
+  SnWorld *w = sn_rollout_runner_world(e->runner);
+  SnLane *lane = sn_rollout_runner_lane(e->runner);
+  const double at = e->into->time - (double)(e->steps - e->step) * p->h;
+  copy_controls_at(p, &e->applied, at, w->ctrl);
+  w->time[0] = (sn_real)at;
+  sn_actuation(m, w, lane);
+  sn_next_activation(m, w, lane, m->opt.timestep, w->int_act);
+  copy(w->act, w->int_act, m->na);
+  for (int i = 0; m->nhistory > 0 && i < m->nactuator; ++i)
+    if (m->actuator_history[2 * i] > 0) sn_actuator_insert(m, w->past, i, w->time[0], w->ctrl);
+  ++e->step;
+}
+
+bool sn_planner_estimate(const SnPlanner *p, SnEstimate *e, double until) {
+  while (e->step < e->steps) {
+    if (e->step > 0 && until < INFINITY && sn_planner_now(p) >= until) return false;
+    for (int i = 0; i < SN_ESTIMATE_ROUND && e->step < e->steps; ++i) step_estimate(p, e);
   }
+  return true;
+}
+
+void sn_planner_take_estimate(const SnPlanner *p, const SnEstimate *e) {
+  const SnWorld *w = sn_rollout_runner_world(e->runner);
+  if (e->act) copy(e->into->act, w->act, p->m->na);
+  if (e->past) copy(e->into->past, w->past, sn_past_size(p->m));
 }
 
 static SnCode check_applied(const SnPlanner *p, const SnApplied *a, SnError *err) {
-  for (int i = 0; a && i < a->n; ++i) {
+  for (int i = 0; a && i < a->n; ++i)
     if (!isfinite(a->time[i]) || (i > 0 && !(a->time[i] > a->time[i - 1])))
       return sn_fail(err, SN_ERR_ARGUMENT, "applied: times must be finite and ascend");
-    const SnCode code = check_finite("applied", a->ctrl + (size_t)i * (size_t)p->m->nu, p->m->nu, err);
-    if (code != SN_OK) return code;
-  }
+  const size_t n = a ? (size_t)a->n * (size_t)p->m->nu : 0;
+  for (size_t i = 0; i < n; ++i)
+    if (!(fabs(a->ctrl[i]) <= SN_MAXVAL))
+      return sn_fail(err, SN_ERR_ARGUMENT, "applied[%zu]: %g, allowed is a number within +-%g", i, a->ctrl[i], 1e10);
   return SN_OK;
 }
 
-SnCode sn_planner_take_state(SnPlanner *p, const SnPlanRequest *r, SnStateBuffer *into, bool *act_estimated,
-                             SnError *err) {
+SnCode sn_planner_take_state(const SnPlanner *p, const SnPlanRequest *r, SnStateBuffer *into, SnRolloutRunner *runner,
+                             SnEstimate *estimate, SnError *err) {
   const SnModel *m = p->m;
   SnCode code = sn_planner_check_state(m, r, err);
   if (code == SN_OK) code = check_applied(p, r->applied, err);
   if (code != SN_OK) return code;
-  const SnWorld *estimate = sn_rollout_runner_world(p->runners.scratch);
-  const bool past_estimated = sn_past_size(m) > 0 && !r->past;
-  *act_estimated = m->na > 0 && !r->act;
-  // The estimate starts from the state before, which `into` may be: it comes first.
-  if (*act_estimated || past_estimated) sn_planner_estimate_act(p, r->qpos, r->qvel, r->time, r->applied);
-  copy(into->act, *act_estimated ? estimate->act : r->act, m->na);
-  copy(into->past, past_estimated ? estimate->past : r->past, sn_past_size(m));
+  *estimate = (SnEstimate){
+      .runner = runner, .into = into, .act = m->na > 0 && !r->act, .past = sn_past_size(m) > 0 && !r->past};
+  if (r->applied) estimate->applied = *r->applied;
   into->time = r->time;
   copy(into->qpos, r->qpos, m->nq);
   copy(into->qvel, r->qvel, m->nv);
+  if (estimate->act || estimate->past) begin_estimate(p, estimate);  // from what was measured, not normalised yet
+  if (!estimate->act) copy(into->act, r->act, m->na);
+  if (!estimate->past) copy(into->past, r->past, sn_past_size(m));
   copy(into->mocap_pos, r->mocap_pos ? r->mocap_pos : p->latest.state.mocap_pos, 3 * m->nmocap);
   copy(into->mocap_quat, r->mocap_quat ? r->mocap_quat : p->latest.state.mocap_quat, 4 * m->nmocap);
   for (int j = 0; j < m->njnt; ++j)

@@ -17,7 +17,7 @@ static void fill_state(SnScratch *scratch, const Sinew__V1__State *state, const 
   if (!controls || controls->n_time == 0) return;
   applied->n = (int)controls->n_time;
   applied->time = controls->time;
-  applied->ctrl = sn_unpack_reals(scratch, controls->ctrl, controls->n_ctrl);
+  applied->ctrl = controls->ctrl;  // the job's, which stays until the plan has ended
   request->applied = applied;
 }
 

@@ -22,8 +22,8 @@ static Fixture *open_run(const Run *run, int threads) {
 
 // Plan k of a run, from a state of its own. With `as` it gets as many iterations and candidates as that plan had.
 static SnPlan plan_at(Fixture *x, const Run *run, int k, const SnPlan *as) {
-  static sn_real qpos[2], qvel[2], act[2], mocap[3], quat[4] = {1}, ctrl[6];
-  static double time[2];
+  static sn_real qpos[2], qvel[2], act[2], mocap[3], quat[4] = {1};
+  static double time[2], ctrl[6];
   SnPlanRequest r = initial_request(x, 0.013 * k);
   SnApplied applied = {.n = 2, .time = time, .ctrl = ctrl};
   for (int i = 0; i < 2; ++i) {
@@ -31,7 +31,7 @@ static SnPlan plan_at(Fixture *x, const Run *run, int k, const SnPlan *as) {
     qvel[i] = (sn_real)(0.3 * sin(k + i));
     act[i] = (sn_real)(0.1 + 0.05 * ((k + i) % 5));
     time[i] = r.time - 0.01 * (2 - i);
-    for (int j = 0; j < 3; ++j) ctrl[3 * i + j] = (sn_real)(0.1 * (i + j));
+    for (int j = 0; j < 3; ++j) ctrl[3 * i + j] = 0.1 * (i + j);
   }
   for (int i = 0; i < 3; ++i) mocap[i] = (sn_real)(0.2 + 0.01 * k * i);
   r.qpos = qpos;

@@ -265,7 +265,7 @@ static void estimated_act(void **state) {
   for (int i = 0; i < 2; ++i) assert_true(fabs((double)(plan.act[i] - wanted[i])) < 1e-6);
   // Full excitation reported since then.
   const double times[1] = {0.06};
-  const sn_real full[3] = {0, 1, 1};
+  const double full[3] = {0, 1, 1};
   const SnApplied applied = {1, times, full};
   r.time = 0.16;
   r.applied = &applied;
@@ -279,7 +279,7 @@ static void estimated_act(void **state) {
 static void reported_rows(void **state) {
   (void)state;
   const double times[3] = {-1, 0, 0.05};
-  const sn_real rows[9] = {0, 0, 0, 0, 1, 1, 0, 0, SN_R(0.5)};
+  const double rows[9] = {0, 0, 0, 0, 1, 1, 0, 0, 0.5};
   sn_real once[2], twice[2];
   for (int k = 0; k < 2; ++k) {
     Fixture *x = make_fixture(1, false, 3);
@@ -300,6 +300,113 @@ static void reported_rows(void **state) {
   }
   for (int i = 0; i < 2; ++i) assert_true(fabs((double)(once[i] - twice[i])) < 1e-6);
   assert_true(once[0] > SN_R(0.1) && once[1] > once[0] + SN_R(0.1));
+}
+
+// ---- a state after a long gap ----
+
+enum { GAP = 200, REPORTED = 20000 };  // steps since the state before; rows of controls that were applied meanwhile
+
+typedef struct Report {
+  double time[REPORTED], ctrl[REPORTED * 3];
+  SnApplied applied;
+} Report;
+
+static Report *make_report(double from, double until) {
+  Report *report = calloc(1, sizeof *report);
+  for (int i = 0; i < REPORTED; ++i) {
+    report->time[i] = from + (until - from) * i / REPORTED;
+    for (int j = 0; j < 3; ++j) report->ctrl[3 * i + j] = 0.5 + 0.5 * sin(0.001 * i + j);
+  }
+  report->applied = (SnApplied){.n = REPORTED, .time = report->time, .ctrl = report->ctrl};
+  return report;
+}
+
+// A state without activations, GAP steps after the plan that is made here first.
+static SnPlanRequest late_request(Fixture *x, const Report *report) {
+  SnPlanRequest r = initial_request(x, 0);
+  plan_now(x, &r);
+  r.time = 0.01 * GAP;
+  r.act = NULL;
+  r.applied = report ? &report->applied : NULL;
+  r.want_states = true;
+  r.max_iterations = 1;
+  return r;
+}
+
+// Slices of a plan until it is there, each of `readings` of the clock.
+static int slices_of(Fixture *x, double readings) {
+  int n = 1;
+  for (; !sn_planner_slice(x->p, (double)atomic_load(&x->count.reads) + readings); ++n) continue;
+  return n;
+}
+
+// An activation as an evaluation estimates it, from the latest state that is known.
+static sn_real estimate_now(Fixture *x, const SnPlanRequest *r) {
+  const sn_real ctrl[3] = {0};
+  sn_real act[4];
+  const SnEvaluateRequest q = {
+      .time = r->time, .qpos = r->qpos, .qvel = r->qvel, .nstep = 1, .ctrl = ctrl, .states.act = act};
+  SnEvaluation e;
+  SnError err = {0};
+  assert_int_equal(sn_planner_evaluate(x->p, &q, INFINITY, &e, &err), SN_OK);
+  assert_true(e.act_estimated);
+  return act[0];
+}
+
+// An estimate over many steps pauses within a slice, however many rows were reported, and comes to the same bits.
+static void estimated_in_slices(void **state) {
+  (void)state;
+  enum { ROUNDS = (GAP + 63) / 64 };  // 64 steps each, the first of them when the plan begins
+  Report *report = make_report(0, 0.01 * GAP);
+  for (int reported = 0; reported < 2; ++reported) {
+    Fixture *whole = make_fixture(1, true, 3), *sliced = make_fixture(1, true, 3);
+    SnError err = {0};
+    SnPlan many;
+    const SnPlanRequest a = late_request(whole, reported ? report : NULL),
+                        b = late_request(sliced, reported ? report : NULL);
+    const SnPlan one = plan_now(whole, &a);
+    const sn_real before = estimate_now(sliced, &b);
+    assert_true(!reported || fabs((double)(one.act[0] - before)) > 1e-3);
+    const long from = atomic_load(&sliced->count.reads);
+    assert_int_equal(sn_planner_begin(sliced->p, &b, &err), SN_OK);
+    assert_true(atomic_load(&sliced->count.reads) - from <= 3);
+    for (int i = 2; i < ROUNDS; ++i)
+      assert_false(sn_planner_slice(sliced->p, (double)atomic_load(&sliced->count.reads) + 1));
+    // Until it is done the state before is the one that an evaluation starts from.
+    assert_true(estimate_now(sliced, &b) == before);
+    assert_true(slices_of(sliced, 7) > 2);
+    sn_planner_finish(sliced->p, &many);
+    assert_true(one.status == SN_PLAN_OK && many.status == SN_PLAN_OK && many.act_estimated);
+    assert_true(many.cost_now == one.cost_now && many.cost_after == one.cost_after);
+    assert_memory_equal(many.act, one.act, sizeof(sn_real) * 41 * 2);
+    assert_memory_equal(many.ctrl, one.ctrl, sizeof(sn_real) * 40 * 3);
+    free_fixture(whole);
+    free_fixture(sliced);
+  }
+  free(report);
+}
+
+// A plan that is dropped meanwhile leaves the state before as it was; a deadline meanwhile leaves the warm start.
+static void estimate_given_up(void **state) {
+  (void)state;
+  Fixture *whole = make_fixture(1, true, 3), *dropped = make_fixture(1, true, 3);
+  SnError err = {0};
+  SnPlanRequest a = late_request(whole, NULL), b = late_request(dropped, NULL);
+  assert_int_equal(sn_planner_begin(dropped->p, &b, &err), SN_OK);
+  assert_false(sn_planner_slice(dropped->p, (double)atomic_load(&dropped->count.reads) + 1));
+  sn_planner_drop(dropped->p);
+  assert_true(estimate_now(whole, &a) == estimate_now(dropped, &b));
+
+  b.deadline = (double)atomic_load(&dropped->count.reads) + 5;
+  const SnPlan late = plan_now(dropped, &b);
+  assert_true(late.status == SN_PLAN_WARM_START && late.act_estimated && late.start == b.time && late.nstep == 40);
+  assert_true(isfinite(late.cost_now) && !late.qpos);
+  b.deadline = INFINITY;
+  b.time += 0.01;
+  const SnPlan next = plan_now(dropped, &b);
+  assert_true(next.status == SN_PLAN_OK && isfinite(next.cost_after));
+  free_fixture(whole);
+  free_fixture(dropped);
 }
 
 // A gradient of a cost with a term that has none is refused; the cost alone is not. Whether two geoms touch has none.
@@ -386,7 +493,9 @@ static void hand_over(void **state) {
   if (!rates) fail_msg("%s", err.text);
   Fixture *x = make_fixture_of(rates, 1, false, 2);
   SnSettings s = rates->settings;
-  sn_real first[30], third[3] = {SN_R(0.5), SN_R(0.25), SN_R(0.75)};
+  const double reported[3] = {0.5, 0.25, 0.75};
+  const sn_real third[3] = {SN_R(0.5), SN_R(0.25), SN_R(0.75)};
+  sn_real first[30];
   SnPlanRequest r = initial_request(x, 0);
   s.candidates = 50;  // the best of them differs from step to step
   assert_int_equal(sn_planner_configure(x->p, &s, &err), SN_OK);
@@ -407,7 +516,7 @@ static void hand_over(void **state) {
   expect_cost(&plan, plan.ctrl + 3);
   r.time = 0.04;
   r.latency = 0;
-  r.applied = &(SnApplied){.n = 1, .time = (const double[]){0.01}, .ctrl = third};
+  r.applied = &(SnApplied){.n = 1, .time = (const double[]){0.01}, .ctrl = reported};
   plan = plan_now(x, &r);
   expect_cost(&plan, third);
   assert_int_equal(sn_planner_reset(x->p, 2, &err), SN_OK);
@@ -464,6 +573,8 @@ int main(void) {
                                      cmocka_unit_test(latency_in_slices),
                                      cmocka_unit_test(estimated_act),
                                      cmocka_unit_test(reported_rows),
+                                     cmocka_unit_test(estimated_in_slices),
+                                     cmocka_unit_test(estimate_given_up),
                                      cmocka_unit_test(refused_gradient),
                                      cmocka_unit_test(endless),
                                      cmocka_unit_test(ended_by_the_clock),
