@@ -20,12 +20,13 @@ static uint32_t decode(const unsigned char *text, size_t *size) {
   return x;
 }
 
+static bool is_control(uint32_t x) { return x < 0x20 || (x >= 0x7f && x < 0xa0); }
+
 // Writes the first character of text as it may be printed; returns its bytes in text.
 static size_t next_piece(const char *text, bool lines, char piece[PIECE]) {
   size_t size;
   const uint32_t x = decode((const unsigned char *)text, &size);
-  const bool control = x < 0x20 || (x >= 0x7f && x < 0xa0);
-  if (size > 0 && (!control || (lines && x == '\n'))) {
+  if (size > 0 && (!is_control(x) || (lines && x == '\n'))) {
     memcpy(piece, text, size);
     piece[size] = '\0';
     return size;
@@ -54,4 +55,19 @@ void sn_print_text(FILE *out, const char *text, bool lines) {
     text += next_piece(text, lines, piece);
     fputs(piece, out);
   }
+}
+
+void sn_print_json(FILE *out, const char *json) {
+  while (*json) {
+    size_t size;
+    const uint32_t x = decode((const unsigned char *)json, &size);
+    if (size == 0)
+      fputs("\\ufffd", out);
+    else if (is_control(x))
+      fprintf(out, "\\u%04x", (unsigned)x);
+    else
+      fwrite(json, 1, size, out);
+    json += size + (size == 0);
+  }
+  fputc('\n', out);
 }

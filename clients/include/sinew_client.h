@@ -58,7 +58,8 @@ typedef struct SinewSession SinewSession;
 //   SINEW_ERR_TIMEOUT   no answer in time, retries included
 //   SINEW_ERR_PROTOCOL  the daemon speaks another protocol
 //   SINEW_ERR_MEMORY    out of memory
-// Every function below that asks the daemon fails with the last three as well, and with SINEW_ERR_REFUSED.
+// Every function below that asks the daemon fails with the last three as well, and with SINEW_ERR_REFUSED. A request
+// that is longer than the daemon reads is not sent: SINEW_ERR_LIMIT.
 SINEW_API SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retries, SinewError *err);
 
 // Says how to connect.

@@ -39,7 +39,7 @@ struct SinewClient {
   SnHandshake handshake;
   double timeout;
   int retries;
-  uint64_t next_id;
+  uint64_t next_id, longest;  // the latest id that was given; the longest request that the daemon reads [bytes], 0: any
 };
 
 SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...) {
@@ -85,6 +85,10 @@ SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint6
   request->id = ++client->next_id;
   if (id) *id = request->id;
   const size_t size = sinew__v1__request__get_packed_size(request);
+  // The daemon would end the connection without an answer.
+  if (client->longest > 0 && size > client->longest)
+    return sn_wire_fail(err, SINEW_ERR_LIMIT, "the request has %zu bytes; the daemon takes at most %llu", size,
+                        (unsigned long long)client->longest);
   uint8_t *bytes = malloc(size ? size : 1);
   if (!bytes) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");
   sinew__v1__request__pack(request, bytes);
@@ -275,6 +279,7 @@ static SinewStatus greet(SinewClient *client, SinewError *err) {
   if (reply->hello->protocol != PROTOCOL)
     status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the daemon speaks protocol %u, this library %d",
                           reply->hello->protocol, PROTOCOL);
+  client->longest = reply->hello->limits ? reply->hello->limits->message_bytes : 0;
   sn_free_reply(reply);
   return status;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "proto/sinew.pb-c.h"
 
@@ -60,7 +61,7 @@ static void print_json(uint64_t nanoseconds, const char *topic, const ProtobufCM
   cJSON_AddStringToObject(object, "topic", topic);
   cJSON_AddItemToObject(object, "message", sn_message_to_json(message));
   char *text = cJSON_PrintUnformatted(object);
-  puts(text);
+  sn_print_json(stdout, text);
   cJSON_free(text);
   cJSON_Delete(object);
 }

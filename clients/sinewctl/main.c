@@ -444,7 +444,7 @@ static void print_reply(const Sinew__V1__Reply *reply, bool json) {
   }
   cJSON *object = sn_message_to_json(message);
   char *text = cJSON_PrintUnformatted(object);
-  puts(text);
+  sn_print_json(stdout, text);
   cJSON_free(text);
   cJSON_Delete(object);
 }
@@ -463,7 +463,7 @@ static int report_error(const Options *opt, const char *status, const char *text
     cJSON_AddStringToObject(object, "status", status);
     cJSON_AddStringToObject(object, "error", text);
     char *line = cJSON_PrintUnformatted(object);
-    puts(line);
+    sn_print_json(stdout, line);
     cJSON_free(line);
     cJSON_Delete(object);
   } else {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "physics/base/clock.h"
 
@@ -25,7 +26,7 @@ static SinewStatus ask(SinewClient *client, uint64_t session, uint64_t after, Si
 static void print_json(const Sinew__V1__PlanTrace *t) {
   cJSON *object = sn_message_to_json(&t->base);
   char *text = cJSON_PrintUnformatted(object);
-  puts(text);
+  sn_print_json(stdout, text);
   cJSON_free(text);
   cJSON_Delete(object);
 }

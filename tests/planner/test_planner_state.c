@@ -397,7 +397,7 @@ static void estimate_given_up(void **state) {
   sn_planner_drop(dropped->p);
   assert_true(estimate_now(whole, &a) == estimate_now(dropped, &b));
 
-  b.deadline = (double)atomic_load(&dropped->count.reads) + 5;
+  b.deadline = (double)atomic_load(&dropped->count.reads) + 3;
   const SnPlan late = plan_now(dropped, &b);
   assert_true(late.status == SN_PLAN_WARM_START && late.act_estimated && late.start == b.time && late.nstep == 40);
   assert_true(isfinite(late.cost_now) && !late.qpos);

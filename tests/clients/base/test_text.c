@@ -79,7 +79,28 @@ static void test_cut(void **state) {
   assert_int_equal(none, '.');
 }
 
+// In strings of JSON nothing is a command either, and it stays JSON.
+static void test_json(void **state) {
+  (void)state;
+  const struct {
+    const char *json, *wanted;
+  } lines[] = {{"{\"a\":\"µ\"}", "{\"a\":\"µ\"}\n"},
+               {"\"\x1b\n\x7f\"", "\"\\u001b\\u000a\\u007f\"\n"},
+               {"\"\xc2\x9b \xc2\xa0\"", "\"\\u009b \xc2\xa0\"\n"},
+               {"\"\x9b\xe5\x8a\"", "\"\\ufffd\\ufffd\\ufffd\"\n"}};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; ++i) {
+    char *stream = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&stream, &size);
+    sn_print_json(out, lines[i].json);
+    fclose(out);
+    assert_string_equal(stream, lines[i].wanted);
+    free(stream);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_cut)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_texts), cmocka_unit_test(test_cut),
+                                     cmocka_unit_test(test_json)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,7 +170,10 @@ static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   Sinew__V1__Health health = SINEW__V1__HEALTH__INIT;
   Sinew__V1__Error error = SINEW__V1__ERROR__INIT;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  Sinew__V1__Limits limits = SINEW__V1__LIMITS__INIT;
+  limits.message_bytes = fake.longest;
   hello.protocol = 1;
+  hello.limits = fake.longest > 0 ? &limits : NULL;
   error.text = (char *)"qpos[1] is nan";
   reply.id = request->id;
   fake.opens += request->body_case == SINEW__V1__REQUEST__BODY_OPEN;

@@ -25,6 +25,7 @@ typedef struct FakeDaemon {
   bool no_model;                // a task without its model
   bool no_plan;                 // diverged
   bool refuse;                  // an error
+  uint64_t longest;             // request that it says it reads [bytes]; 0: it does not say
   double time_to_live;          // life of plans [s]
   int better;                   // plans that a state of the stream gets
   bool ends;                    // the stream, at the next state

@@ -190,9 +190,33 @@ static void test_without_error(void **state) {
   sinew_client_disconnect(client);
 }
 
+// A request that the daemon would not read is not sent: words at once, and the session goes on.
+static void test_too_long(void **state) {
+  (void)state;
+  enum { LONGEST = 2000, STEPS = 1000 };
+  static double ctrl[STEPS * NU];
+  fake.longest = LONGEST;
+  SinewClient *client = connect_with(5, 3);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState now = state_at(1);
+  double cost;
+  stop_thread();
+  const int before = fake.requests;
+  start_thread();
+  expect_status(sinew_session_evaluate(session, &now, ctrl, STEPS, &cost, NULL, &err), SINEW_ERR_LIMIT);
+  expect_text("bytes; the daemon takes at most 2000");
+  stop_thread();
+  assert_int_equal(fake.requests, before);
+  start_thread();
+  expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-  const struct CMUnitTest tests[] = {TEST(test_null), TEST(test_sizes), TEST(test_not_finite),
-                                     TEST(test_control_is_cheap), TEST(test_without_error)};
+  const struct CMUnitTest tests[] = {TEST(test_null),          TEST(test_sizes),
+                                     TEST(test_not_finite),    TEST(test_control_is_cheap),
+                                     TEST(test_without_error), TEST(test_too_long)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,9 +134,10 @@ static bool neighbour_is_unhurt(void *unused) {
   sn_test_done(opened);
   qsort(alone, PLANS, sizeof *alone, sn_test_compare_doubles);
   qsort(beside, PLANS, sizeof *beside, sn_test_compare_doubles);
-  print_message("a neighbour's 20 ms beside %d plans of %d rows, over what it takes alone: p50 %.2f, p90 %.2f, p99 %.2f\n",
-                planned, ROWS, beside[PLANS / 2] / alone[PLANS / 2], beside[PLANS * 9 / 10] / alone[PLANS * 9 / 10],
-                beside[PLANS * 99 / 100] / alone[PLANS * 99 / 100]);
+  print_message(
+      "a neighbour's 20 ms beside %d plans of %d rows, over what it takes alone: p50 %.2f, p90 %.2f, p99 %.2f\n",
+      planned, ROWS, beside[PLANS / 2] / alone[PLANS / 2], beside[PLANS * 9 / 10] / alone[PLANS * 9 / 10],
+      beside[PLANS * 99 / 100] / alone[PLANS * 99 / 100]);
   assert_true(planned > 0);
   return beside[PLANS / 2] < 2 * alone[PLANS / 2];
 }
