@@ -17,7 +17,7 @@
 #include "tests/support/daemon_keys.h"
 #include "tests/support/raw_peer.h"
 
-enum { GOOD, SESSIONS, REQUESTS, BYTES, PLANNING, FREE, GREEDY, NKEYS };
+enum { GOOD, SESSIONS, REQUESTS, BYTES, PLANNING, FREE, GREEDY, ONE_SESSION, FEW_BYTES, NKEYS };
 
 static SnTestKeyed keyed;
 static SnTestKey key[NKEYS];
@@ -25,7 +25,8 @@ static SnTestKey key[NKEYS];
 static int setup(void **state) {
   (void)state;
   static const char *const quota[NKEYS] = {
-      "", "sessions=2", "requests=20", "bytes=2000", "planning=0.1", "", "requests=30 planning=0.05"};
+      "",           "sessions=2",  "requests=20", "bytes=2000", "planning=0.1", "", "requests=30 planning=0.05",
+      "sessions=1", "bytes=200000"};
   char text[2000];
   int n = 0;
   sn_test_keyed_prepare(&keyed);
@@ -212,75 +213,142 @@ static void test_planning(void **state) {
 
 // ---- a greedy key ----
 
-enum { PLANNED = 6 };
+enum { SESSIONS_MOST = 18 };
+
+// What it wants: sessions to plan on, other requests, the longest of all requests.
+typedef struct Greed {
+  int sessions, others, bulky;
+  double deadline;  // of its plans [s]
+  const SnTestKey *bounded;
+  const char *quota;
+  double share;  // of the iterations that they have alone, which others have beside it with that quota at least
+} Greed;
 
 typedef struct Greedy {
+  Greed greed;
   const SnTestKey *key;
   atomic_bool stop;
-  uint64_t session[PLANNED];
-  int served, refused;
+  SnTestClient client;
+  Sinew__V1__Reply *opened[SESSIONS_MOST];
+  int sessions, served, refused;  // sessions that it got
 } Greedy;
 
-// Asks for plans on its sessions by deadlines that come before those of others, and for some things more, all at once,
-// and again as soon as all is answered.
+static void open_sessions(Greedy *g) {
+  Sinew__V1__OpenRequest in = SINEW__V1__OPEN_REQUEST__INIT;
+  in.task = "arm_reach";
+  in.seed = 10;
+  in.planner = sn_test_sampling();
+  for (int i = 0; i < g->greed.sessions; i++) {
+    Sinew__V1__Reply *r = sn_test_request(&g->client, SN_TEST_MESSAGE(open, OPEN, &in));
+    if (r->body_case == SINEW__V1__REPLY__BODY_OPEN)
+      g->opened[g->sessions++] = r;
+    else
+      sn_test_done(r);
+  }
+}
+
+// A plan of a session that is not there, with so many rows of applied controls that it is just short enough.
+static uint8_t *longest_request(size_t *size) {
+  enum { ROWS = 74000, CONTROLS = 6 };
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
+  Sinew__V1__State x = SINEW__V1__STATE__INIT;
+  Sinew__V1__Controls rows = SINEW__V1__CONTROLS__INIT;
+  rows.n_time = ROWS;
+  rows.n_ctrl = ROWS * CONTROLS;
+  rows.time = calloc(rows.n_time, sizeof *rows.time);
+  rows.ctrl = calloc(rows.n_ctrl, sizeof *rows.ctrl);
+  assert_true(rows.time && rows.ctrl);
+  plan.session = 1;
+  plan.state = &x;
+  plan.applied = &rows;
+  request.body_case = SINEW__V1__REQUEST__BODY_PLAN;
+  request.plan = &plan;
+  *size = sinew__v1__request__get_packed_size(&request);
+  uint8_t *bytes = malloc(*size);
+  assert_non_null(bytes);
+  sinew__v1__request__pack(&request, bytes);
+  free(rows.time);
+  free(rows.ctrl);
+  return bytes;
+}
+
+// Asks for plans on its sessions and for some things more, all at once, and again as soon as all is answered.
 static void *be_greedy(void *argument) {
-  enum { OTHERS = 9 };
   Greedy *g = argument;
-  SnTestClient c;
-  Sinew__V1__Reply *opened[PLANNED];
   Sinew__V1__ListTasksRequest list = SINEW__V1__LIST_TASKS_REQUEST__INIT;
   Sinew__V1__StatisticsRequest all = SINEW__V1__STATISTICS_REQUEST__INIT;
-  sn_test_connect_key(&c, &keyed, g->key);
-  for (int i = 0; i < PLANNED; i++) g->session[i] = sn_test_open(&c, "arm_reach", 10, &opened[i]);
+  size_t size;
+  uint8_t *bytes = longest_request(&size);
+  SnTestClient *c = &g->client;
+  sn_test_connect_key(c, &keyed, g->key);
+  open_sessions(g);
   for (; !atomic_load(&g->stop); usleep(1000)) {  // the way there and back
-    for (int i = 0; i < PLANNED; i++) sn_test_send_plan(&c, g->session[i], opened[i]->open->initial, 0.004);
-    for (int i = 0; i < OTHERS; i++)
+    for (int i = 0; i < g->sessions; i++)
+      sn_test_send_plan(c, g->opened[i]->open->session, g->opened[i]->open->initial, g->greed.deadline);
+    for (int i = 0; i < g->greed.others; i++)
       sn_test_send(
-          &c, i % 3 ? SN_TEST_MESSAGE(statistics, STATISTICS, &all) : SN_TEST_MESSAGE(list_tasks, LIST_TASKS, &list));
-    for (int i = 0; i < OTHERS + PLANNED; i++) {
-      Sinew__V1__Reply *r = sn_test_receive(&c, 10);
+          c, i % 3 ? SN_TEST_MESSAGE(statistics, STATISTICS, &all) : SN_TEST_MESSAGE(list_tasks, LIST_TASKS, &list));
+    for (int i = 0; i < g->greed.bulky; i++) sn_test_send_bytes(c, bytes, size);
+    for (int i = 0; i < g->sessions + g->greed.others + g->greed.bulky; i++) {
+      Sinew__V1__Reply *r = sn_test_receive(c, 10);
       if (!r) break;
-      r->body_case == SINEW__V1__REPLY__BODY_ERROR ? g->refused++ : g->served++;
+      const bool error = r->body_case == SINEW__V1__REPLY__BODY_ERROR;
+      error && r->error->code == SINEW__V1__ERROR__CODE__LIMIT ? g->refused++ : g->served++;
       sn_test_done(r);
     }
   }
-  for (int i = 0; i < PLANNED; i++) sn_test_done(opened[i]);
-  sn_test_disconnect(&c);
+  free(bytes);
   return NULL;
 }
 
-// Plans by 20 ms, one after the other: what they took, and how many iterations they had.
+static void end_greedy(Greedy *g) {
+  for (int i = 0; i < g->sessions; i++) {
+    SnTestClient admin;
+    sn_test_connect(&admin, keyed.daemon.endpoint);
+    close_session(&admin, g->opened[i]->open->session);
+    sn_test_disconnect(&admin);
+    sn_test_done(g->opened[i]);
+  }
+  sn_test_disconnect(&g->client);
+}
+
+// Plans by 20 ms, one after the other: what they took, and how many iterations they had; and how long the answer to a
+// request took after each, which is made at once.
 enum { ROUNDS = 6, PLANS_A_ROUND = 40, PLANS = ROUNDS * PLANS_A_ROUND };
 
 typedef struct Figures {
-  double took[PLANS], iterations;
-  int plans;
+  double took[PLANS], asked[PLANS], iterations;
+  int plans, sessions, served, refused;  // the latter of who is greedy beside
 } Figures;
 
 static void measure(SnTestClient *c, uint64_t id, Sinew__V1__State *x, Figures *f) {
   for (int i = 0; i < PLANS_A_ROUND; i++) {
     const double begin = sn_clock_now();
     Sinew__V1__Reply *r = sn_test_plan(c, id, x, 0.02);
-    f->took[f->plans++] = sn_clock_now() - begin;
+    const double end = sn_clock_now();
+    f->took[f->plans] = end - begin;
     assert_int_equal(r->body_case, SINEW__V1__REPLY__BODY_PLAN);
     f->iterations += (double)r->plan->iterations / PLANS;
     sn_test_done(r);
+    Sinew__V1__HealthRequest health = SINEW__V1__HEALTH_REQUEST__INIT;
+    sn_test_done(sn_test_request(c, SN_TEST_MESSAGE(health, HEALTH, &health)));
+    f->asked[f->plans++] = sn_clock_now() - end;
   }
 }
 
-static void beside(SnTestClient *c, uint64_t id, Sinew__V1__State *x, const SnTestKey *with, Figures *f) {
-  Greedy g = {.key = with};
+static void beside(SnTestClient *c, uint64_t id, Sinew__V1__State *x, Greed greed, const SnTestKey *with, Figures *f) {
+  Greedy g = {.greed = greed, .key = with};
   pthread_t thread;
   assert_int_equal(pthread_create(&thread, NULL, be_greedy, &g), 0);
   usleep(1200000);  // it has opened its sessions, and used up what it may at once
   measure(c, id, x, f);
   atomic_store(&g.stop, true);
   pthread_join(thread, NULL);
-  print_message("  a greedy key: %d requests served, %d refused\n", g.served, g.refused);
-  SnTestClient admin;
-  sn_test_connect(&admin, keyed.daemon.endpoint);
-  for (int i = 0; i < PLANNED; i++) close_session(&admin, g.session[i]);
-  sn_test_disconnect(&admin);
+  f->sessions = g.sessions;
+  f->served += g.served;
+  f->refused += g.refused;
+  end_greedy(&g);
 }
 
 typedef struct Strange {
@@ -304,9 +372,12 @@ static void *be_strange(void *argument) {
 
 static void print_figures(const char *name, Figures *f, const Figures *alone) {
   qsort(f->took, PLANS, sizeof *f->took, sn_test_compare_doubles);
-  print_message("%-23s p50 %5.1f ms, p99 %5.1f ms, %5.2f iterations a plan: %.2f of alone\n", name,
-                1e3 * f->took[PLANS / 2], 1e3 * f->took[PLANS * 99 / 100], f->iterations,
-                f->iterations / alone->iterations);
+  qsort(f->asked, PLANS, sizeof *f->asked, sn_test_compare_doubles);
+  print_message("%-23s p50 %5.1f ms, p99 %5.1f ms, %5.2f iterations a plan: %.2f of alone; health p50 %.2f, p99 %.2f\n",
+                name, 1e3 * f->took[PLANS / 2], 1e3 * f->took[PLANS * 99 / 100], f->iterations,
+                f->iterations / alone->iterations, 1e3 * f->asked[PLANS / 2], 1e3 * f->asked[PLANS * 99 / 100]);
+  if (f->served + f->refused > 0)
+    print_message("  who had %d sessions, %d requests served, %d refused\n", f->sessions, f->served, f->refused);
 }
 
 static bool strangers_are_not_noticed(void *unused) {
@@ -343,8 +414,8 @@ static void test_strangers_are_not_noticed(void **state) {
 }
 
 // In turn, since other programs of the machine take their part, too.
-static bool others_do_not_notice(void *unused) {
-  (void)unused;
+static bool others_do_not_notice(void *context) {
+  const Greed *greed = context;
   SnTestClient c;
   Sinew__V1__Reply *opened;
   Figures alone = {.plans = 0}, bounded = {.plans = 0}, unbounded = {.plans = 0};
@@ -353,21 +424,42 @@ static bool others_do_not_notice(void *unused) {
   Sinew__V1__State *x = opened->open->initial;
   for (int i = 0; i < ROUNDS; i++) {
     measure(&c, id, x, &alone);
-    beside(&c, id, x, &key[GREEDY], &bounded);
-    beside(&c, id, x, &key[FREE], &unbounded);
+    beside(&c, id, x, *greed, greed->bounded, &bounded);
+    beside(&c, id, x, *greed, &key[FREE], &unbounded);
   }
   print_figures("alone", &alone, &alone);
-  print_figures("beside it, with quotas", &bounded, &alone);
-  print_figures("without quotas", &unbounded, &alone);
+  print_message("beside a greedy key, with %s:\n", greed->quota);
+  print_figures("with that quota", &bounded, &alone);
+  print_figures("without", &unbounded, &alone);
   sn_test_done(opened);
   close_session(&c, id);
   sn_test_disconnect(&c);
-  return bounded.took[PLANS / 2] < 1.5 * alone.took[PLANS / 2] && bounded.iterations > 0.5 * alone.iterations;
+  return bounded.took[PLANS / 2] < 1.5 * alone.took[PLANS / 2] && bounded.iterations > greed->share * alone.iterations;
 }
 
 static void test_others_do_not_notice(void **state) {
   (void)state;
-  sn_test_judge(others_do_not_notice, NULL);
+  Greed greed = {.sessions = 6,
+                 .others = 9,
+                 .deadline = 0.004,  // before those of others
+                 .bounded = &key[GREEDY],
+                 .quota = "requests=30 planning=0.05",
+                 .share = 0.5};
+  sn_test_judge(others_do_not_notice, &greed);
+}
+
+// With one session it has what every session has, and no more.
+static void test_sessions_are_not_noticed(void **state) {
+  (void)state;
+  Greed greed = {
+      .sessions = SESSIONS_MOST, .deadline = 0.02, .bounded = &key[ONE_SESSION], .quota = "sessions=1", .share = 0.25};
+  sn_test_judge(others_do_not_notice, &greed);
+}
+
+static void test_bytes_are_not_noticed(void **state) {
+  (void)state;
+  Greed greed = {.bulky = 3, .bounded = &key[FEW_BYTES], .quota = "bytes=200000", .share = 0.25};
+  sn_test_judge(others_do_not_notice, &greed);
 }
 
 int main(void) {
@@ -377,6 +469,8 @@ int main(void) {
       cmocka_unit_test(test_bytes),
       cmocka_unit_test(test_planning),
       cmocka_unit_test(test_others_do_not_notice),
+      cmocka_unit_test(test_sessions_are_not_noticed),
+      cmocka_unit_test(test_bytes_are_not_noticed),
       cmocka_unit_test(test_strangers_are_not_noticed),
   };
   return cmocka_run_group_tests(tests, setup, teardown);
