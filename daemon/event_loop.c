@@ -234,7 +234,7 @@ static SnCode serve(Loop *loop, SnError *err) {
     publish_records(loop);
     sn_wire_flush(loop->wire);
     const double now = sn_clock_now();
-    sn_wire_guard(loop->wire, now);
+    if (sn_wire_guard(loop->wire, now)) sn_reaper_trim(&d->scheduler.reaper);
     if (now - ticked >= 1e-3 * TICK_MS) {
       if (ticked > 0 && now - ticked > PAUSE_TIME) sn_forgive_pause(d, now - ticked);
       tick(loop);

@@ -101,8 +101,8 @@ typedef struct SnReaper {
   SnModels *models;
   pthread_mutex_t mutex;
   pthread_cond_t filled;
-  struct SnWaste *first;       // under the mutex, as `stop` and `read`
-  bool stop, read;             // `read`: the heap is to be read
+  struct SnWaste *first;       // under the mutex, as `stop`, `read` and `trim`
+  bool stop, read, trim;       // `read`: the heap is to be read; `trim`: what it has free is to be given back
   double asked;                // when it was to be read last
   atomic_uint_least64_t heap;  // allocated [bytes], when it was read last
   pthread_t thread;
@@ -117,6 +117,9 @@ void sn_reaper_planner(SnReaper *reaper, SnPlanner *planner);
 // Returns how much was allocated [bytes] when it was read last, and has it read again, soon, once a second at most.
 // One thread alone may ask, and not while the reaper is stopped.
 uint64_t sn_reaper_heap(SnReaper *reaper);
+// Gives free memory back to the system, soon: that takes longer the larger the heap is. Not while the reaper is
+// stopped.
+void sn_reaper_trim(SnReaper *reaper);
 // Frees what was handed over and ends the thread. A second call does nothing.
 void sn_reaper_stop(SnReaper *reaper);
 

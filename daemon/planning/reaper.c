@@ -1,3 +1,4 @@
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "daemon/base/memory.h"
@@ -23,7 +24,12 @@ static void *reaper_main(void *argument) {
   pthread_mutex_lock(&r->mutex);
   for (;;) {
     SnWaste *waste = r->first;
-    if (waste) {
+    if (r->trim) {
+      r->trim = false;
+      pthread_mutex_unlock(&r->mutex);
+      malloc_trim(0);
+      pthread_mutex_lock(&r->mutex);
+    } else if (waste) {
       r->first = waste->next;
       pthread_mutex_unlock(&r->mutex);
       free_waste(r, waste);
@@ -73,15 +79,24 @@ void sn_reaper_planner(SnReaper *r, SnPlanner *planner) {
   if (planner) hand_over(r, (SnWaste){.planner = planner});
 }
 
+// Wakes the thread for something that it is to do.
+static void ask(SnReaper *r, bool *what) {
+  pthread_mutex_lock(&r->mutex);
+  *what = true;
+  pthread_cond_signal(&r->filled);
+  pthread_mutex_unlock(&r->mutex);
+}
+
 uint64_t sn_reaper_heap(SnReaper *r) {
   const double now = sn_clock_now();
   if (!r->running || now - r->asked < HEAP_TIME) return atomic_load(&r->heap);
   r->asked = now;
-  pthread_mutex_lock(&r->mutex);
-  r->read = true;
-  pthread_cond_signal(&r->filled);
-  pthread_mutex_unlock(&r->mutex);
+  ask(r, &r->read);
   return atomic_load(&r->heap);
+}
+
+void sn_reaper_trim(SnReaper *r) {
+  if (r->running) ask(r, &r->trim);
 }
 
 void sn_reaper_stop(SnReaper *r) {

@@ -1,7 +1,5 @@
 #include "daemon/wire/memory_guard_private.h"
 
-#include <malloc.h>
-
 #include "daemon/base/memory.h"
 
 // What a dropped listener has held is free within FREE_TIME seconds, and telemetry and records stay closed for
@@ -48,15 +46,14 @@ static void accept_what_is_held(SnMemoryGuard *g, SnSockets *s) {
   g->state = SN_GUARD_CALM;
 }
 
-// Gives to the system what the socket library's threads have freed since a drop.
-static void give_back(SnMemoryGuard *g, double now) {
-  if (g->dropped == 0 || now > g->dropped + 2 * FREE_TIME || now < g->trimmed + TRIM_TIME) return;
-  malloc_trim(0);
+// Whether it is time to give to the system what the socket library's threads have freed since a drop.
+static bool give_back(SnMemoryGuard *g, double now) {
+  if (g->dropped == 0 || now > g->dropped + 2 * FREE_TIME || now < g->trimmed + TRIM_TIME) return false;
   g->trimmed = now;
+  return true;
 }
 
-void sn_memory_guard_check(SnMemoryGuard *g, SnSockets *s, double now) {
-  give_back(g, now);
+static void look(SnMemoryGuard *g, SnSockets *s, double now) {
   g->used = sn_resident_memory();
   if (g->used <= g->limit) {
     g->held = 0;
@@ -74,6 +71,12 @@ void sn_memory_guard_check(SnMemoryGuard *g, SnSockets *s, double now) {
   } else if (g->state == SN_GUARD_ALL_DROPPED && now - g->dropped > FREE_TIME) {
     accept_what_is_held(g, s);
   }
+}
+
+bool sn_memory_guard_check(SnMemoryGuard *g, SnSockets *s, double now) {
+  const bool trim = give_back(g, now);
+  look(g, s, now);
+  return trim;
 }
 
 int sn_memory_guard_interval(const SnMemoryGuard *g) {

@@ -20,8 +20,8 @@ typedef struct SnMemoryGuard {
 
 void sn_memory_guard_init(SnMemoryGuard *guard, const SnConfig *config);
 
-// Looks at the memory in use, and acts if it must.
-void sn_memory_guard_check(SnMemoryGuard *guard, SnSockets *sockets, double now);
+// Looks at the memory in use, and acts if it must. Returns whether free memory is to be given back to the system now.
+bool sn_memory_guard_check(SnMemoryGuard *guard, SnSockets *sockets, double now);
 
 // Returns how many milliseconds may pass until the next look, fewer as memory gets short.
 int sn_memory_guard_interval(const SnMemoryGuard *guard);

@@ -247,10 +247,10 @@ SnWireCounts sn_wire_counts(const SnWire *wire) {
   return out;
 }
 
-void sn_wire_guard(SnWire *wire, double now) {
-  if (now - wire->guarded < 1e-3 * sn_memory_guard_interval(&wire->guard)) return;
-  sn_memory_guard_check(&wire->guard, &wire->sockets, now);
+bool sn_wire_guard(SnWire *wire, double now) {
+  if (now - wire->guarded < 1e-3 * sn_memory_guard_interval(&wire->guard)) return false;
   wire->guarded = now;
+  return sn_memory_guard_check(&wire->guard, &wire->sockets, now);
 }
 
 SnCode sn_wire_maintain(SnWire *wire, SnError *err) { return sn_sockets_maintain(&wire->sockets, err); }

@@ -91,8 +91,9 @@ const char *sn_wire_listener(int i);
 SnWireCounts sn_wire_counts(const SnWire *wire);
 
 // Looks after memory: beyond the limit all connections are dropped, those for telemetry and records first. Does nothing
-// before it is time for the next look; now is on sn_clock_now().
-void sn_wire_guard(SnWire *wire, double now);
+// before it is time for the next look; now is on sn_clock_now(). Returns whether the caller is to have free memory
+// given back to the system, which takes too long for the event loop.
+bool sn_wire_guard(SnWire *wire, double now);
 
 // Does what time brings: listens again after a drop, ends connections that nobody hears. Returns an error when requests
 // cannot be listened to any more.

@@ -1,6 +1,9 @@
 // What is freed and read on a thread of its own.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -44,7 +47,39 @@ static void test_heap(void **state) {
   sn_reaper_stop(&r);
 }
 
+// How often free memory was given back, and whether the event loop's thread ever did it, which here is the test's.
+static atomic_int trims;
+static atomic_bool trimmed_here;
+static pthread_t here;
+
+// Takes the place of the C library's for the code under test.
+int __wrap_malloc_trim(size_t pad);
+int __wrap_malloc_trim(size_t pad) {
+  (void)pad;
+  if (pthread_equal(here, pthread_self())) atomic_store(&trimmed_here, true);
+  atomic_fetch_add(&trims, 1);
+  return 1;
+}
+
+// Free memory is given back by the reaper's thread, once for each time that somebody asks, or for several at once.
+static void test_trim(void **state) {
+  (void)state;
+  SnReaper r;
+  SnError err = {0};
+  here = pthread_self();
+  assert_int_equal(sn_reaper_start(&r, NULL, &err), SN_OK);
+  for (int i = 1; i <= 3; ++i) {
+    sn_reaper_trim(&r);
+    for (int k = 0; k < 1000 && atomic_load(&trims) < i; ++k) rest();
+    rest();
+    assert_int_equal(atomic_load(&trims), i);
+  }
+  assert_false(atomic_load(&trimmed_here));
+  sn_reaper_stop(&r);
+  assert_int_equal(atomic_load(&trims), 3);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_heap)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_heap), cmocka_unit_test(test_trim)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,8 @@ static void end(Setup *s) {
   assert_int_equal(rmdir(s->folder), 0);
 }
 
-static void look(Setup *s, double now) { sn_memory_guard_check(&s->guard, &s->sockets, now); }
+// Returns whether what is free shall be given back now.
+static bool look(Setup *s, double now) { return sn_memory_guard_check(&s->guard, &s->sockets, now); }
 
 static bool listens(const SnListener *listener) { return listener->socket != NULL; }
 
@@ -83,6 +84,22 @@ static void test_telemetry_goes_first(void **state) {
   assert_true(listens(&s.sockets.router));
   wait_for(&s, &s.sockets.telemetry);
   wait_for(&s, &s.sockets.records);
+  end(&s);
+}
+
+// For two seconds after a drop free memory is given back, ten times a second, and not before or later.
+static void test_free_memory_goes_back(void **state) {
+  (void)state;
+  Setup s;
+  begin(&s, true);
+  assert_false(look(&s, 100));
+  s.guard.limit = 1;
+  assert_false(look(&s, 100.01));
+  s.guard.limit = UINT64_MAX;
+  int times = 0;
+  for (int i = 2; i < 500; i++) times += look(&s, 100 + 0.01 * i);
+  assert_in_range(times, 15, 21);
+  assert_false(look(&s, 110));
   end(&s);
 }
 
@@ -141,9 +158,8 @@ static void test_without_telemetry(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_telemetry_goes_first),
-      cmocka_unit_test(test_requests_go_next),
-      cmocka_unit_test(test_growth_elsewhere),
+      cmocka_unit_test(test_telemetry_goes_first), cmocka_unit_test(test_free_memory_goes_back),
+      cmocka_unit_test(test_requests_go_next),     cmocka_unit_test(test_growth_elsewhere),
       cmocka_unit_test(test_without_telemetry),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
