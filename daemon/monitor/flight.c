@@ -300,8 +300,8 @@ static void *writer_main(void *argument) {
     sn_log_event(f->def.log, SN_LOG_WARNING, "flight-written: %s", f->path);
   else
     sn_log_event(f->def.log, SN_LOG_ERROR, "flight-failed: %s", err.text);
+  atomic_store(&f->busy, false);  // who is told may ask for another one at once; that waits for the end of this thread
   if (f->written) f->written(f->context, f->item, f->path, ok ? NULL : &err);
-  atomic_store(&f->busy, false);
   return NULL;
 }
 

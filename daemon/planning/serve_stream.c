@@ -139,7 +139,10 @@ static void count_first_plan(SnScheduler *s, SnSession *session, SnTiming timing
   sn_serve_count_answer(s, session, timing);
 }
 
-// False when the plan waits for the client to read on.
+// Whether so many plans are on their way to the client that it has to read on first.
+static bool window_is_full(const SnStream *st) { return st->says_seen && st->sent - st->seen >= WINDOW; }
+
+// False when the plan waits for the client to read on, or for memory.
 static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan) {
   SnStream *st = &session->stream;
   if (!st->running || plan->status == SN_PLAN_WARM_START) return true;
@@ -148,7 +151,7 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   const bool first = !st->answered;
   count_first_plan(s, session, timing);
   if (st->answered && plan->version == st->version && !(plan->cost_after < st->cost)) return true;
-  if (st->says_seen && st->sent - st->seen >= WINDOW) return false;
+  if (window_is_full(st)) return false;
   SnScratch scratch = {0};
   Sinew__V1__Plan out = SINEW__V1__PLAN__INIT;
   sn_serve_pack_plan(&scratch, session, plan, &out);
@@ -156,7 +159,8 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
   out.deadline_met = st->in_time;
   out.stream_sequence = st->sent + 1;
   out.stream_misses = st->misses;
-  if (!scratch.failed) {
+  const bool packed = !scratch.failed;
+  if (packed) {
     st->answered = true;
     st->version = plan->version;
     st->cost = plan->cost_after;
@@ -167,11 +171,12 @@ static bool offer(SnScheduler *s, SnSession *session, const SnJob *job, const Sn
     sn_serve_count_plan(s, session, &out, now);
   }
   sn_scratch_free(&scratch);
-  return true;
+  return packed;
 }
 
 void sn_serve_stream_offer(SnScheduler *s, SnSession *session, const SnJob *job, const SnPlan *plan) {
-  offer(s, session, job, plan);
+  if (!offer(s, session, job, plan) && !session->stream.answered && !window_is_full(&session->stream))
+    sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__LIMIT, "out of memory");
   sn_metrics_iterations(&session->metrics, plan->iterations - session->stream.looked_at);
 }
 

@@ -26,7 +26,7 @@
 // An answer comes within so many seconds, or it is lost.
 #define WAIT 20
 
-enum { SOME = 6 };  // calls of each request in the short form
+enum { SOME = 6, FEW = 20 };  // calls of each request in the short form; so few are all tried
 
 // All of it comes so often. What is taken each time is a leak; now and then libzmq takes a block more for its queues.
 // Blocks are counted, since the bytes of one are by what lies beside it. A version of the configuration has three.
@@ -46,9 +46,10 @@ static SnTestChange change;
 
 // Starts the daemon whose calls fail as `failures` says; does not wait for it.
 static void start_failing(void) {
-  char folder[128];
-  const char *const args[] = {folder, "--telemetry=none", "--threads=1", "--lease-seconds=3600", NULL};
+  char folder[128], flights[128];
+  const char *const args[] = {folder, flights, "--telemetry=none", "--threads=1", "--lease-seconds=3600", NULL};
   snprintf(folder, sizeof folder, "--state=%s/state", d.folder);
+  snprintf(flights, sizeof flights, "--flight-folder=%s/flights", d.folder);
   sn_test_daemon_spawn_preloaded(&d, args, SN_TEST_FAIL_LIBRARY, "SN_TEST_FAIL");
 }
 
@@ -112,12 +113,15 @@ static union {
   Sinew__V1__ResetRequest reset;
   Sinew__V1__CloseRequest close;
   Sinew__V1__StreamRequest stream;
+  Sinew__V1__StreamState stream_state;
   Sinew__V1__RevertRequest revert;
   Sinew__V1__SnapshotRequest snapshot;
   Sinew__V1__MetricsRequest metrics;
   Sinew__V1__TraceRequest trace;
+  Sinew__V1__FlightRequest flight;
 } u;
 static double ctrl[6];
+static Sinew__V1__State streamed;  // the latest state of the stream, which none before has the time of
 
 // Makes a request of a kind: SIMPLE(plan, PLAN, PLAN_REQUEST, u.plan.session = named).
 #define REQUEST(kind, KIND, INIT, ...)                      \
@@ -149,6 +153,15 @@ REQUEST(revert, REVERT, REVERT_REQUEST, u.revert.session = named; u.revert.versi
 REQUEST(snapshot, SNAPSHOT, SNAPSHOT_REQUEST, u.snapshot.session = named)
 REQUEST(metrics, METRICS, METRICS_REQUEST, )
 REQUEST(trace, TRACE, TRACE_REQUEST, u.trace.session = named)
+REQUEST(flight, FLIGHT, FLIGHT_REQUEST, )
+
+static Sinew__V1__Request make_stream_state(void) {
+  u.stream_state = (Sinew__V1__StreamState)SINEW__V1__STREAM_STATE__INIT;
+  u.stream_state.session = named;
+  u.stream_state.state = &streamed;
+  streamed.time += 1e-6;
+  return *SN_TEST_MESSAGE(stream_state, STREAM_STATE, &u.stream_state);
+}
 
 static Sinew__V1__Request make_set_config(void) {
   sn_test_change_begin(&change, named);
@@ -158,15 +171,27 @@ static Sinew__V1__Request make_set_config(void) {
 
 static void forget(Sinew__V1__Request request) { sn_test_done(sn_test_ask_kept(&c, &request)); }
 
+static void stop_stream(void) {
+  Sinew__V1__Request request = make_stream();
+  request.stream->stop = true;
+  forget(request);
+}
+
+// What a kind needs before its requests come: a stream has one plan for each state.
+static void prepare(const char *kind) {
+  if (!strcmp(kind, "unload_model")) forget(make_load_model());
+  if (strcmp(kind, "stream_state")) return;
+  Sinew__V1__Request request = make_stream();
+  request.stream->iterations = 1;
+  forget(request);
+  streamed = *opened->open->initial;
+}
+
 // What has to be undone, so that the request can come again.
 static void undo(const char *kind) {
   if (!strcmp(kind, "load_model")) forget(make_unload_model());
   if (!strcmp(kind, "unload_model")) forget(make_load_model());
-  if (!strcmp(kind, "stream")) {
-    Sinew__V1__Request request = make_stream();
-    request.stream->stop = true;
-    forget(request);
-  }
+  if (!strcmp(kind, "stream")) stop_stream();
   if (!strcmp(kind, "open")) {
     Sinew__V1__Request request = make_open();
     Sinew__V1__Reply *reply = sn_test_expect_kept(&c, &request, BODY(OPEN));  // the one that was opened, or a new one
@@ -205,7 +230,9 @@ static const struct {
              {"stream", make_stream},
              {"close", make_close},
              {"metrics", make_metrics},
-             {"trace", make_trace}};
+             {"trace", make_trace},
+             {"stream_state", make_stream_state},
+             {"flight", make_flight}};
 
 enum { LOAD_MODEL = 7, UNLOAD_MODEL = 8, EVALUATE = 11, RESET = 15, KINDS = sizeof kinds / sizeof *kinds };
 
@@ -215,6 +242,14 @@ typedef struct Outcome {
   long calls, tried, errors, lost, blamed;
 } Outcome;
 
+// Whether that answers the latest request, of this kind. A state of a stream gets a plan, or an error under its own id
+// or that of the stream.
+static bool answers(const Sinew__V1__Reply *reply, bool state) {
+  if (reply->id == c.id || !state) return reply->id == c.id;
+  return reply->body_case == BODY(ERROR) ||
+         (reply->body_case == BODY(PLAN) && reply->plan->state_time == streamed.time);
+}
+
 // Sends the request; NULL when no answer has come. The next call that fails is the `at`th from now on; 0: none.
 static Sinew__V1__Reply *ask(Sinew__V1__Request request, long at) {
   atomic_store(&failures->left, at);
@@ -222,7 +257,7 @@ static Sinew__V1__Reply *ask(Sinew__V1__Request request, long at) {
   Sinew__V1__Reply *reply;
   do {
     reply = sn_test_receive(&c, WAIT);
-    if (!reply || reply->id == c.id) break;
+    if (!reply || answers(reply, request.body_case == SINEW__V1__REQUEST__BODY_STREAM_STATE)) break;
     sn_test_done(reply);
   } while (true);
   atomic_store(&failures->left, 0);
@@ -278,7 +313,7 @@ static void expect_whole(int kind) {
 
 static Outcome fail_all(int kind) {
   Outcome o = {0};
-  if (!strcmp(kinds[kind].name, "unload_model")) forget(make_load_model());
+  prepare(kinds[kind].name);
   expect_whole(kind);
   forget_page(kind);
   const long before = atomic_load(&failures->calls);
@@ -286,10 +321,11 @@ static Outcome fail_all(int kind) {
   sn_test_daemon_rest(&d);
   o.calls = atomic_load(&failures->calls) - before;
   undo(kinds[kind].name);
-  const long step = all || o.calls <= SOME ? 1 : o.calls / SOME;
+  const long step = all || o.calls <= FEW ? 1 : o.calls / SOME;
   unsigned draw = seed + (unsigned)kind;  // the same ones each time
   for (long at = 1 + (step > 1 ? rand_r(&draw) % step : 0); at <= o.calls; at += step) fail_at(kind, at, &o);
   expect_whole(kind);
+  if (!strcmp(kinds[kind].name, "stream_state")) stop_stream();
   return o;
 }
 

@@ -254,6 +254,29 @@ static void test_bounds(void **state) {
   sn_flight_close(NULL);
 }
 
+// Who is told that a file is there asks for another one while the thread that tells has not ended yet.
+static void ask_again(void *context, void *item, const char *path, const SnError *err) {
+  atomic_bool *told = item;
+  (void)path;
+  assert_ptr_equal(context, NULL);
+  assert_null(err);
+  atomic_store(told, true);
+  usleep(50000);
+}
+
+static void test_another_file(void **state) {
+  const Place *p = *state;
+  SnFlight *f;
+  SnError err = {0};
+  atomic_bool told = false;
+  assert_int_equal(sn_flight_open(&p->def, &f, &err), SN_OK);
+  add(f, 1, 10, sn_clock_now());
+  assert_int_equal(sn_flight_write(f, "test", ask_again, NULL, &told, &err), SN_OK);
+  while (!atomic_load(&told)) usleep(1000);
+  assert_int_equal(sn_flight_write(f, "test", NULL, NULL, NULL, &err), SN_OK);
+  sn_flight_close(f);
+}
+
 static int count_files(const char *folder) {
   int n = 0;
   DIR *d = opendir(folder);
@@ -350,6 +373,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_slow_disk, setup, teardown),
       cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
       cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
       cmocka_unit_test_setup_teardown(test_files, setup, teardown),
       cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
       cmocka_unit_test_setup_teardown(test_crash, setup, teardown),
