@@ -12,7 +12,7 @@
 #     --build FOLDER   the build (build/fuzz), made where it is not there
 #
 # FOLDER/TARGET/inputs is the corpus, FOLDER/TARGET/found has inputs that crash, leak, or take longer than 100 ms of
-# processor time (slow-*): `build/fuzz/bin/fuzz_TARGET --only FILE` runs one. Inputs of `sequence` go on from each other: a
+# processor time, twice (slow-*): `build/fuzz/bin/fuzz_TARGET --only FILE` runs one. Inputs of `sequence` go on from each other: a
 # find is a folder with those that led to it (life-*, slow-*), and `--only` takes that; crash-* is the last of them alone.
 # Exit status: 0, 1 when there is something in `found`, 2 for wrong use.
 set -euo pipefail
@@ -49,7 +49,21 @@ options_of() {
   esac
 }
 
+# keep_slow HOME PROGRAM: of the inputs that took too long keeps those that do so again, in a process that has run them
+# before: on a busy machine, and at first, anything may be slow.
+keep_slow() {
+  local path again
+  for path in "$1"/found/slow-*; do
+    [ -e "$path" ] || continue
+    again=$(nice -n 15 "$2" --only "$path" "$path" 2>/dev/null | sed -n 's/^slowest: \([0-9.]*\) ms.*/\1/p')
+    awk -v ms="${again:-1000}" 'BEGIN { exit !(ms <= 100) }' && rm -r "$path"
+  done
+  return 0
+}
+
 last_of() { sed -n "$1" "$2" | tail -1; }
+
+slowest_of() { last_of 's/^slowest: \([0-9.]*\) ms.*/\1/p' "$1"; }
 
 # keep_life HOME LOG: moves the inputs that led to the end of a run into HOME/found. A run that ends well leaves none.
 keep_life() {
@@ -60,8 +74,8 @@ keep_life() {
   rm -r "$(dirname "$folder")"
 }
 
-# run_target NAME: one run of libFuzzer, after which a line of `runs.tsv` says: executions, seconds, edges, inputs. What is
-# slow is for engine.c to say: libFuzzer takes the time that others had the processor for that of the input.
+# run_target NAME: one run of libFuzzer, after which a line of `runs.tsv` says: executions, seconds, edges, slowest [ms].
+# What is slow is for timing.c to say: libFuzzer takes the time that others had the processor for that of the input.
 run_target() {
   local name=$1 home=$corpus/$1 log=$corpus/$1/log bound=(-max_total_time="$seconds") began status=0
   mkdir -p "$home/inputs" "$home/found"
@@ -75,24 +89,28 @@ run_target() {
     -artifact_prefix="$home/found/" "$home/inputs" "$home/seeds" >"$log" 2>&1 || status=$?
   [ "$status" = 0 ] || echo "campaign: $name ended with status $status: $log" >&2
   keep_life "$home" "$log"
-  printf '%s\t%s\t%s\n' "$(last_of 's/^stat::number_of_executed_units: *//p' "$log")" \
+  keep_slow "$home" "$build/bin/fuzz_$name"
+  printf '%s\t%s\t%s\t%s\n' "$(last_of 's/^stat::number_of_executed_units: *//p' "$log")" \
     "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" \
-    "$(last_of 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log")" >>"$home/runs.tsv"
+    "$(last_of 's/^#.* cov: \([0-9]*\) .*/\1/p' "$log")" "$(slowest_of "$log")" >>"$home/runs.tsv"
 }
 
-# bare_target NAME: its seeds damaged without an engine, from a seed that the log has; a line of `bare.tsv`.
+# bare_target NAME: its seeds damaged without an engine, from a seed that the log has; a line of `bare.tsv`:
+# executions, seconds, slowest [ms].
 bare_target() {
   local home=$corpus/$1 began status=0
   mkdir -p "$home/found"
   began=$(date +%s.%N)
-  nice -n 15 "$bare/bin/fuzz_$1" --seconds "$seconds" --seed "$(date +%s%N)" >"$home/bare.log" 2>&1 || status=$?
+  FUZZ_SLOW=$home/found nice -n 15 "$bare/bin/fuzz_$1" --seconds "$seconds" --seed "$(date +%s%N)" >"$home/bare.log" 2>&1 || status=$?
   if [ "$status" != 0 ]; then
     echo "campaign: $1 without an engine ended with status $status: $home/bare.log" >&2
     cp "$home/bare.log" "$home/found/crash-bare-$(date +%s)"
     keep_life "$home" "$home/bare.log"
   fi
-  printf '%s\t%s\n' "$(last_of 's/ inputs$//p' "$home/bare.log")" \
-    "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" >>"$home/bare.tsv"
+  keep_slow "$home" "$bare/bin/fuzz_$1"
+  printf '%s\t%s\t%s\n' "$(last_of 's/ inputs$//p' "$home/bare.log")" \
+    "$(awk -v a="$began" -v b="$(date +%s.%N)" 'BEGIN { printf "%.1f", b - a }')" \
+    "$(slowest_of "$home/bare.log")" >>"$home/bare.tsv"
 }
 
 if [ -n "$bare" ] && [ -z "$only_report" ]; then
@@ -115,6 +133,13 @@ import sys
 
 corpus, out, *targets = sys.argv[1:]
 rows, bad = [], 0
+
+
+def slowest(lines: list[list[str]], column: int) -> float:
+    """Milliseconds that the slowest input took; runs of before that was measured have none."""
+    return round(max((float(line[column] or 0) for line in lines if len(line) > column), default=0), 1)
+
+
 for target in targets:
     home = pathlib.Path(corpus) / target
     runs, bare = ([line.split("\t") for line in path.read_text().splitlines()] if path.exists() else []
@@ -127,7 +152,8 @@ for target in targets:
     rows.append({
         "target": target, "executions": executions, "seconds": round(seconds, 1),
         "executions_per_second": round(executions / seconds) if seconds else 0,
-        "bare": sum(int(r[0] or 0) for r in bare), "edges": max((int(r[2] or 0) for r in runs), default=0),
+        "slowest_ms": slowest(runs, 3), "bare": sum(int(r[0] or 0) for r in bare), "bare_slowest_ms": slowest(bare, 2),
+        "edges": max((int(r[2] or 0) for r in runs), default=0),
         "inputs": sum(1 for _ in (home / "inputs").iterdir()) if runs else 0,
         "crashes": found["crash"] + found["oom"] + found["timeout"], "leaks": found["leak"], "slow": found["slow"],
     })

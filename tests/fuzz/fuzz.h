@@ -3,6 +3,7 @@
 #ifndef SINEW_TESTS_FUZZ_FUZZ_H_
 #define SINEW_TESTS_FUZZ_FUZZ_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,13 @@ const char *fuzz_missing(void);
 // NULL: an input alone decides what they do.
 extern const char *fuzz_inputs;  // folder of the inputs that led to the present state, in their order, this one last
 extern void (*fuzz_anew)(void);  // forgets all inputs: the next one is like the first of a process
+
+// Runs the target on one input and measures this thread's processor time. The first one of a process does not count: it
+// sets up what the target works on. One that takes longer than 100 ms is kept in the folder that FUZZ_SLOW names. It is
+// a file there, or a folder with all inputs that led to it.
+void fuzz_timed(const uint8_t *data, size_t size);
+// Prints what the slowest input so far took.
+void fuzz_tell_slowest(void);
 
 // Says on standard error what is wrong, and where the inputs are that led to it, and aborts.
 _Noreturn void fuzz_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -58,7 +58,7 @@ static void run(const uint8_t *data, size_t size) {
   uint8_t *copy = malloc(size ? size : 1);
   if (!copy) fuzz_fail("out of memory");
   memcpy(copy, data, size);
-  fuzz_one(copy, size);
+  fuzz_timed(copy, size);
   free(copy);
 }
 
@@ -149,6 +149,7 @@ int main(int argc, char **argv) {
     while (sn_clock_now() < until);
   }
   for (; i < argc; ++i) n += replay(argv[i]);
+  fuzz_tell_slowest();
   printf("%ld inputs\n", n);
   return n > 0 ? 0 : 1;
 }
