@@ -24,6 +24,7 @@ typedef struct Reader {
   size_t left;
   bool requests[16], plans[16];  // by the number of a channel
   bool json;
+  FILE *out;
   unsigned long long messages;
 } Reader;
 
@@ -55,24 +56,24 @@ static void read_channel(Reader *r, const unsigned char *content, size_t size) {
   r->plans[id] = n == 5 && !memcmp(content + 8, "plans", 5);
 }
 
-static void print_json(uint64_t nanoseconds, const char *topic, const ProtobufCMessage *message) {
+static void print_json(const Reader *r, uint64_t nanoseconds, const char *topic, const ProtobufCMessage *message) {
   cJSON *object = cJSON_CreateObject();
   cJSON_AddNumberToObject(object, "time", 1e-9 * (double)nanoseconds);
   cJSON_AddStringToObject(object, "topic", topic);
   cJSON_AddItemToObject(object, "message", sn_message_to_json(message));
   char *text = cJSON_PrintUnformatted(object);
-  sn_print_json(stdout, text);
+  sn_print_json(r->out, text ? text : "{}");  // NULL: out of memory
   cJSON_free(text);
   cJSON_Delete(object);
 }
 
-static void print_time(uint64_t nanoseconds) {
+static void print_time(const Reader *r, uint64_t nanoseconds) {
   const time_t seconds = (time_t)(nanoseconds / 1000000000u);
   struct tm utc;
   char text[32];
   gmtime_r(&seconds, &utc);
   strftime(text, sizeof text, "%H:%M:%S", &utc);
-  printf("%s.%06" PRIu64 "  ", text, nanoseconds / 1000 % 1000000);
+  fprintf(r->out, "%s.%06" PRIu64 "  ", text, nanoseconds / 1000 % 1000000);
 }
 
 // The session of a request, where it has one: a field of its body.
@@ -88,17 +89,17 @@ static bool print_request(const Reader *r, uint64_t time, const unsigned char *b
   Sinew__V1__Request *request = sinew__v1__request__unpack(NULL, size, bytes);
   const ProtobufCFieldDescriptor *body =
       request ? protobuf_c_message_descriptor_get_field(request->base.descriptor, (unsigned)request->body_case) : NULL;
-  if (body && r->json) print_json(time, "requests", &request->base);
+  if (body && r->json) print_json(r, time, "requests", &request->base);
   if (body && !r->json) {
-    print_time(time);
-    printf("%-14s request %" PRIu64, body->name, request->id);
+    print_time(r, time);
+    fprintf(r->out, "%-14s request %" PRIu64, body->name, request->id);
     const uint64_t session = session_of(request, body);
-    if (session) printf(", session %" PRIu64, session);
+    if (session) fprintf(r->out, ", session %" PRIu64, session);
     if (request->body_case == SINEW__V1__REQUEST__BODY_PLAN && request->plan->state)
-      printf(", state at %g s, within %g s", request->plan->state->time, request->plan->deadline);
+      fprintf(r->out, ", state at %g s, within %g s", request->plan->state->time, request->plan->deadline);
     if (request->body_case == SINEW__V1__REQUEST__BODY_STREAM_STATE && request->stream_state->state)
-      printf(", state at %g s", request->stream_state->state->time);
-    putchar('\n');
+      fprintf(r->out, ", state at %g s", request->stream_state->state->time);
+    fputc('\n', r->out);
   }
   if (request) sinew__v1__request__free_unpacked(request, NULL);
   return body != NULL;
@@ -108,12 +109,13 @@ static bool print_plan(const Reader *r, uint64_t time, const unsigned char *byte
   Sinew__V1__PlanTrace *t = sinew__v1__plan_trace__unpack(NULL, size, bytes);
   if (!t) return false;
   if (r->json) {
-    print_json(time, "plans", &t->base);
+    print_json(r, time, "plans", &t->base);
   } else {
-    print_time(time);
-    printf("%-14s request %" PRIu64 ", session %" PRIu64 ", plan %" PRIu64 ", state at %g s, sent after %.3f ms%s\n",
-           "  plan sent", t->request, t->session, t->sequence, t->state_time, 1e3 * t->sent,
-           t->first && isfinite(t->due) && !t->deadline_met ? ", late" : "");
+    print_time(r, time);
+    fprintf(r->out,
+            "%-14s request %" PRIu64 ", session %" PRIu64 ", plan %" PRIu64 ", state at %g s, sent after %.3f ms%s\n",
+            "  plan sent", t->request, t->session, t->sequence, t->state_time, 1e3 * t->sent,
+            t->first && isfinite(t->due) && !t->deadline_met ? ", late" : "");
   }
   sinew__v1__plan_trace__free_unpacked(t, NULL);
   return true;
@@ -145,24 +147,29 @@ static const char *read_records(Reader *r) {
   return "it ends too early: what comes above is all that it has";
 }
 
+const char *flight_print(FILE *out, const void *bytes, size_t size, bool json) {
+  Reader r = {.at = bytes, .left = size, .json = json, .out = out};
+  const char *why = read_records(&r);
+  if (!why && !json) fprintf(out, "%llu messages\n", r.messages);
+  return why;
+}
+
 bool flight_read(const char *path, bool json, char *error, size_t error_size) {
-  Reader r = {.json = json};
   FILE *in = fopen(path, "rb");
   unsigned char *bytes = NULL;
+  size_t n = 0;
   const char *why = NULL;
   if (in && fseek(in, 0, SEEK_END) == 0) {
     const long size = ftell(in);
     rewind(in);
     if (size > LONGEST) why = "it is longer than 1 GB";
     bytes = size >= 0 && !why ? malloc((size_t)size + 1) : NULL;
-    r.left = bytes ? fread(bytes, 1, (size_t)size, in) : 0;
-    r.at = bytes;
+    n = bytes ? fread(bytes, 1, (size_t)size, in) : 0;
   }
   if (!bytes && !why) why = strerror(errno);
   if (in) fclose(in);
-  if (bytes) why = read_records(&r);
+  if (bytes) why = flight_print(stdout, bytes, n, json);
   if (why) snprintf(error, error_size, "%s: %s", path, why);
-  if (!why && !json) printf("%llu messages\n", r.messages);
   free(bytes);
   return !why;
 }

@@ -4,8 +4,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-// Prints each message of a file, a line each. Returns false and says why where it cannot be read to its end.
+// Prints each message among the bytes of a file, a line each. Returns NULL, or what is wrong with what follows them.
+const char *flight_print(FILE *out, const void *bytes, size_t size, bool json);
+// Prints those of a file. Returns false and says why where it cannot be read to its end.
 bool flight_read(const char *path, bool json, char *error, size_t size);
 
 #endif

@@ -18,7 +18,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-TARGETS="config keys model_image policy reply request sequence task zap"
+TARGETS="config flight keys model_image policy reply request sequence task zap"
 seconds=60 runs=0 corpus=build/fuzz-corpus json="" only_report="" build=build/fuzz bare=""
 while [ $# -gt 0 ]; do
   case "$1" in
