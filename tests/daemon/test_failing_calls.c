@@ -26,7 +26,7 @@
 // An answer comes within so many seconds, or it is lost.
 #define WAIT 20
 
-enum { SOME = 6, FEW = 20 };  // calls of each request in the short form; so few are all tried
+enum { SOME = 6, FEW = 40 };  // calls of each request in the short form; so few are all tried
 
 // All of it comes so often. What is taken each time is a leak; now and then libzmq takes a block more for its queues.
 // Blocks are counted, since the bytes of one are by what lies beside it. A version of the configuration has three.
