@@ -75,10 +75,11 @@ struct SnDevice {
 //   alloc:N       makes the N-th allocation fail
 //   launch:N      loses the device at the N-th launch, counted as they are put into streams
 //   memory:BYTES  is how much memory it has
+//   multiprocessors:N  are there
 //   resident:N    blocks of a warp are the most that a multiprocessor runs at once
 //   slow:SECONDS  is added to every launch
 //   blocks:N      host threads run blocks at once
-//   lanes:N       are the lanes of each (lanes build, in a program with tests/support/lanes.c)
+//   lanes:N       are the lanes of each (lanes build)
 SnDevice *sn_device_open(int index, const char *fault, SnError *err);
 
 #endif

@@ -12,7 +12,7 @@
 #include "cuda/device/emulator_private.h"
 #include "cuda/kernels/kernels.h"
 
-enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32 };  // of a warp
+enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32 };  // of a warp, where no fault says less
 
 // The emulator of a call that may be done; NULL: it is lost.
 static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
@@ -161,7 +161,8 @@ static void wait(SnDevice *d, SnDeviceStream *s) {
 // A device takes memory of as many threads as it could run.
 static int resident_threads(SnDevice *d, size_t bytes) {
   const int i = sn_thread_kernel(bytes);
-  const size_t whole = i < SN_NTHREADKERNEL ? sn_thread_kernel_bytes(i) * RESIDENT_THREADS * MULTIPROCESSORS : SIZE_MAX;
+  const size_t whole =
+      i < SN_NTHREADKERNEL ? sn_thread_kernel_bytes(i) * RESIDENT_THREADS * (size_t)d->multiprocessors : SIZE_MAX;
   const size_t more = whole > d->thread_taken ? whole - d->thread_taken : 0;
   if (d->lost || more > d->thread_room || more > memory_free(d)) return 0;
   d->thread_taken += more;
@@ -193,9 +194,13 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     const char *name;
     double *value;
     double most;
-  } known[] = {{"alloc", &fault->alloc, 1e9},         {"launch", &fault->launch, 1e9},
-               {"memory", &fault->memory, 1e12},      {"resident", &fault->resident, 1e6},
-               {"slow", &fault->slow, 1e3},           {"blocks", &fault->blocks, SN_MAX_WORKERS},
+  } known[] = {{"alloc", &fault->alloc, 1e9},
+               {"launch", &fault->launch, 1e9},
+               {"memory", &fault->memory, 1e12},
+               {"multiprocessors", &fault->multiprocessors, MULTIPROCESSORS},
+               {"resident", &fault->resident, 1e6},
+               {"slow", &fault->slow, 1e3},
+               {"blocks", &fault->blocks, SN_MAX_WORKERS},
                {"lanes", &fault->lanes, SN_MAX_LANES}};
   while (text && *text) {
     const size_t n = strcspn(text, ":");
@@ -206,8 +211,8 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
     if (i == sizeof known / sizeof *known || text[n] != ':')
       return sn_fail(
           err, SN_ERR_ARGUMENT,
-          "emulator: fault \"%s\": alloc, launch, memory, resident, slow, blocks, lanes are known, each with a "
-          "colon and a number",
+          "emulator: fault \"%s\": alloc, launch, memory, multiprocessors, resident, slow, blocks, lanes are known, "
+          "each with a colon and a number",
           text);
     const double x = strtod(text + n + 1, &end);
     if (end == text + n + 1 || (*end && *end != ',') || !(x >= 0 && x <= known[i].most))
@@ -219,17 +224,14 @@ static SnCode parse_fault(const char *text, SnFault *fault, SnError *err) {
   return SN_OK;
 }
 
-static SnCode prepare(SnEmulator *e, SnError *err) {
+static void prepare(SnEmulator *e) {
   SnDevice *d = &e->device;
   e->workers = sn_maxi(1, (int)e->fault.blocks);
   e->lanes = sn_maxi(1, (int)e->fault.lanes);
-  if (!sn_lanes_possible(e->lanes))
-    return sn_fail(err, SN_ERR_UNSUPPORTED, "emulator: lanes:%d: this program has one lane", e->lanes);
-  d->multiprocessors = MULTIPROCESSORS;
+  d->multiprocessors = e->fault.multiprocessors >= 1 ? (int)e->fault.multiprocessors : MULTIPROCESSORS;
   d->memory = e->fault.memory > 0 ? (size_t)e->fault.memory : (size_t)8 << 30;
   snprintf(d->text, sizeof d->text, "the host in place of a device, blocks at once: %d, lanes: %d", e->workers,
            e->lanes);
-  return SN_OK;
 }
 
 SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
@@ -260,7 +262,10 @@ SnDevice *sn_device_open(int index, const char *fault, SnError *err) {
                          .resident = resident,
                          .resident_threads = resident_threads,
                          .close = close_device};
-  if (parse_fault(fault, &e->fault, err) == SN_OK && prepare(e, err) == SN_OK) return &e->device;
-  close_device(&e->device);
-  return NULL;
+  if (parse_fault(fault, &e->fault, err) != SN_OK) {
+    close_device(&e->device);
+    return NULL;
+  }
+  prepare(e);
+  return &e->device;
 }

@@ -9,17 +9,9 @@
 #include "cuda/kernels/kernels.h"
 
 #ifdef SN_LANES
-// Several host threads as the lanes of a block: where the program has tests/support/lanes.c.
-void sn_lanes_run(int n, void (*body)(SnLane *lane, void *arg), void *arg) __attribute__((weak));
+// Several host threads as the lanes of a block (tests/support/lanes.c).
+void sn_lanes_run(int n, void (*body)(SnLane *lane, void *arg), void *arg);
 #endif
-
-bool sn_lanes_possible(int lanes) {
-#ifdef SN_LANES
-  return lanes == 1 || sn_lanes_run;
-#else
-  return lanes == 1;
-#endif
-}
 
 void sn_emulator_lose(SnEmulator *e, const char *format, ...) {
   if (e->device.lost) return;

@@ -47,7 +47,12 @@ bool sn_work_check(SnKernel kernel, const SnWork *work, char *text, size_t size)
 
 // ---- calls ----
 
-enum { SN_MAX_WORKERS = 16, SN_MAX_LANES = 16 };
+enum { SN_MAX_WORKERS = 16 };
+#ifdef SN_LANES
+enum { SN_MAX_LANES = 64 };
+#else
+enum { SN_MAX_LANES = 1 };
+#endif
 
 typedef struct SnEmulator SnEmulator;
 
@@ -82,7 +87,7 @@ struct SnDeviceStream {
 
 // Holds the numbers of sn_device_open's `fault`; 0: as usual.
 typedef struct SnFault {
-  double alloc, launch, memory, resident, slow, blocks, lanes;
+  double alloc, launch, memory, multiprocessors, resident, slow, blocks, lanes;
 } SnFault;
 
 // Holds an emulated device.
@@ -109,7 +114,5 @@ uint64_t sn_copy_content(const SnCall *c);
 void sn_launch_check(SnEmulator *e, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work);
 // Does a call.
 void sn_call_do(SnEmulator *e, const SnCall *c);
-// Returns whether this program can run a block on so many lanes.
-bool sn_lanes_possible(int lanes);
 
 #endif

@@ -169,6 +169,7 @@ void sn_multistarts_end(SnBackendModel *x, SnMultistartJob *job) {
   job->used = job->count;
   job->warn |= r->so_far.warn;
   if (!job->measured) job->cost_before = r->so_far.cost_before;
+  job->measured = r->so_far.measured;
   copy_results(x, &r->so_far, job, job->nstep);
   copy(job->next, r->so_far.next, (size_t)job->nstep * (size_t)x->model->m.nu);
 }

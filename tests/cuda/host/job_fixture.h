@@ -6,7 +6,12 @@
 #include "physics/sensor/sensor.h"
 #include "tests/cuda/plugin_fixture.h"
 
-enum { JOB_ITEMS = 4, JOB_STEPS = 20, JOB_MOST = 37, JOB_STARTS = 3, JOB_NUMBERS = 1 << 18 };
+#ifdef SN_LANES  // each barrier is one of threads
+enum { JOB_ITEMS = 3, JOB_STEPS = 2, JOB_MOST = 2, JOB_STARTS = 2, JOB_ITERATIONS = 2 };
+#else
+enum { JOB_ITEMS = 4, JOB_STEPS = 20, JOB_MOST = 37, JOB_STARTS = 3, JOB_ITERATIONS = 4 };
+#endif
+enum { JOB_NUMBERS = 1 << 18 };
 
 // Lists the kinds. Candidates share one state, or have their own and give their states (batch). Gradients are by either
 // method, on rollouts of different lengths, or of a cost of the states (bars). Adam's iterations are by either method.
@@ -165,7 +170,7 @@ static inline void job_bar(Job *j, int k) {
 }
 
 static inline void job_gradients(Job *j, const SnCfdSettings *cfd) {
-  static const int lengths[JOB_ITEMS] = {JOB_STEPS, JOB_MOST, 7, 1};
+  static const int lengths[] = {JOB_STEPS, JOB_MOST, 1, 7};
   const size_t nu = (size_t)j->m->nu, nv = (size_t)j->m->nv, ntarget = (size_t)j->cost->ntarget;
   j->scalar = job_out(j, JOB_ITEMS * 2);
   for (int k = 0; k < JOB_ITEMS; ++k) {
@@ -210,7 +215,7 @@ static inline void job_adam(Job *j, const Scene *x, const SnCfdSettings *cfd) {
       .starts = JOB_STARTS,
       .count = JOB_STARTS,
       .init = true,
-      .iterations = 4,
+      .iterations = JOB_ITERATIONS,
       .deadline = (double)INFINITY,
       .ctrl = job_out(j, rows),
       .next = job_out(j, rows),

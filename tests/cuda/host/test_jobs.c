@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #include "clients/base/statistics.h"
+#include "tests/planner/sensing_body.h"
 #include "tests/support/slow.h"
 
 // Calls a test for each kind.
@@ -82,7 +83,8 @@ static void same_bits_as_cpu(void **state) {
 
 // It does not matter how many blocks run at once.
 static void check_devices(const Scene *x) {
-  static const char *const faults[] = {"blocks:3", "resident:1", "resident:5", "resident:2,blocks:2"};
+  static const char *const faults[] = {"blocks:3", "multiprocessors:1,resident:1", "resident:5",
+                                       "multiprocessors:1,resident:2,blocks:2"};
   FOR_KINDS(kind) {
     Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
     job_alone(x->cpu, x, want);
@@ -233,6 +235,38 @@ static void check_slices(const Scene *x) {
 static void slices(void **state) {
   (void)state;
   on_arm(check_slices);
+}
+
+// A multistart that ends in the launches of a longer one stands still from then on: later it goes on from where it was.
+static void ended(void **state) {
+  (void)state;
+  Scene x;
+  scene_parse(&x, sensing_xml, sensing_task);
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  for (JobKind kind = JOB_ADAM; kind < JOB_KINDS; ++kind) {
+    Job *want = job_make(&x, kind, true), *got = job_make(&x, kind, true), *longer = job_make(&x, kind, true);
+    SnBackendModel *a = job_load(x.cpu, &x, kind), *d = job_load(dev, &x, kind), *e = job_load(dev, &x, kind);
+    want->adam.iterations = got->adam.iterations = 2;
+    want->adam.next = got->adam.next = NULL;  // else the step is done already when it ends
+    job_clear(got);
+    sn_backend_multistart_submit(dev, d, &got->adam);
+    job_run(dev, e, longer);
+    job_run(x.cpu, a, want);
+    for (int again = 0; again < 2; ++again) {
+      assert_true(job_until(dev, d, got, steady_clock(), (double)INFINITY));
+      if (again) assert_true(job_until(x.cpu, a, want, steady_clock(), (double)INFINITY));
+      job_same(want, got);
+      want->adam.init = got->adam.init = false;
+    }
+    sn_backend_unload(x.cpu, a);
+    sn_backend_unload(dev, d);
+    sn_backend_unload(dev, e);
+    job_free(want);
+    job_free(got);
+    job_free(longer);
+  }
+  sn_backend_free(dev);
+  scene_close(&x);
 }
 
 // Begins a job with other controls, and stops it before its first launch or half way. Nothing of it counts.
@@ -497,16 +531,11 @@ static void lost(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_cpu),
-                                     cmocka_unit_test(same_bits_on_any_device),
-                                     cmocka_unit_test(diverging),
-                                     cmocka_unit_test(floats_are_near),
-                                     cmocka_unit_test(slices),
-                                     cmocka_unit_test(dropped),
-                                     cmocka_unit_test(memory_moves),
-                                     cmocka_unit_test(budgets),
-                                     cmocka_unit_test(allocations_fail),
-                                     cmocka_unit_test(no_growth),
-                                     cmocka_unit_test(lost)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(same_bits_on_any_device),
+                                     cmocka_unit_test(diverging),        cmocka_unit_test(floats_are_near),
+                                     cmocka_unit_test(slices),           cmocka_unit_test(ended),
+                                     cmocka_unit_test(dropped),          cmocka_unit_test(memory_moves),
+                                     cmocka_unit_test(budgets),          cmocka_unit_test(allocations_fail),
+                                     cmocka_unit_test(no_growth),        cmocka_unit_test(lost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
