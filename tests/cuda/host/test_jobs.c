@@ -360,45 +360,84 @@ static void memory_moves(void **state) {
 
 // ---- memory ----
 
-// Budgets from the least that is enough to what is taken without one: the same bits; with less a refusal in words.
+// A device that runs three candidates at once, so that they go in groups where there is little room.
+static const char *device_of(JobKind kind) { return kind < JOB_SWEEP ? "multiprocessors:1,resident:3" : ""; }
+
+// What does not fit is refused in words. A session that was there stays as it was: it computes candidates, one by one,
+// and nothing else.
+static void expect_refusal(const Scene *x, SnBackend *dev, SnBackendModel *d, Job *got, const SnError *err) {
+  char text[300];
+  assert_int_equal(err->code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err->text, "emulator: model 'arm_reach' "));
+  assert_non_null(strstr(err->text, "the budget is "));
+  if (!d) return;
+  assert_non_null(strstr(err->text, " with horizon 37 needs "));
+  assert_non_null(strstr(err->text, " are taken; fewer of them or a shorter horizon need less"));
+  job_clear(got);
+  if (got->kind != JOB_ROLLOUTS) assert_false(job_until(dev, d, got, steady_clock(), (double)INFINITY));
+  assert_false(sn_backend_lost(dev, text, sizeof text));
+  sn_backend_abandon(dev, d);
+  Job *want = job_make(x, JOB_ROLLOUTS, false), *few = job_make(x, JOB_ROLLOUTS, false);
+  job_alone(x->cpu, x, want);
+  job_run(dev, d, few);
+  job_same(want, few);
+  job_free(want);
+  job_free(few);
+}
+
+// Whether a job fits a budget; then it has the bits that are wanted.
+static bool fits(const Scene *x, const Job *want, double budget) {
+  SnError err = {0};
+  Job *got = job_make(x, want->kind, false);
+  SnBackend *dev = open_library("emulator_double", budget, device_of(want->kind));
+  SnBackendModel *d = sn_backend_load(dev, x->m, x->cost, JOB_MOST, &err);
+  const size_t before = memory_used(dev);
+  const bool enough = d && job_reserve(dev, d, want->kind, 0, &err) == SN_OK;
+  assert_true(memory_used(dev) <= (size_t)budget);
+  if (enough) {
+    job_run(dev, d, got);
+    job_same(want, got);
+  } else {
+    assert_int_equal(memory_used(dev), before);
+    expect_refusal(x, dev, d, got, &err);
+  }
+  sn_backend_unload(dev, d);
+  assert_int_equal(memory_used(dev), 0);
+  sn_backend_free(dev);
+  job_free(got);
+  return enough;
+}
+
+// What a job takes where there is no budget; in one of exactly that it fits after less room, too, which is given back.
+static double whole_of(const Scene *x, JobKind kind) {
+  SnBackend *dev = open_library("emulator_double", 0, device_of(kind));
+  SnBackendModel *d = job_load(dev, x, kind);
+  const size_t whole = memory_used(dev);
+  sn_backend_unload(dev, d);
+  sn_backend_free(dev);
+  dev = open_library("emulator_double", (double)whole, device_of(kind));
+  d = scene_load(dev, x, JOB_MOST);
+  assert_int_equal(job_reserve(dev, d, kind, -2, NULL), SN_OK);
+  assert_true(memory_used(dev) < whole);
+  assert_int_equal(job_reserve(dev, d, kind, 0, NULL), SN_OK);
+  assert_int_equal(memory_used(dev), whole);
+  sn_backend_unload(dev, d);
+  sn_backend_free(dev);
+  return (double)whole;
+}
+
+// Budgets from next to nothing to what is taken without one.
 static void check_budgets(const Scene *x) {
   FOR_KINDS(kind) {
-    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
-    SnBackend *dev = open_library("emulator_double", 0, NULL);
-    SnBackendModel *d = job_load(dev, x, kind);
-    const double whole = (double)memory_used(dev);
-    sn_backend_unload(dev, d);
-    sn_backend_free(dev);
+    Job *want = job_make(x, kind, false);
+    const double whole = whole_of(x, kind);
     double lo = 0, hi = whole;
     job_alone(x->cpu, x, want);
-    while (hi - lo > 4096) {
-      const double budget = 0.5 * (lo + hi);
-      SnError err = {0};
-      dev = open_library("emulator_double", budget, NULL);
-      d = sn_backend_load(dev, x->m, x->cost, JOB_MOST, &err);
-      const bool fits = d && job_reserve(dev, d, kind, 0, &err) == SN_OK;
-      assert_true(memory_used(dev) <= (size_t)budget);
-      if (fits) {
-        job_run(dev, d, got);
-        job_same(want, got);
-      } else {
-        assert_int_equal(err.code, SN_ERR_LIMIT);
-        assert_non_null(strstr(err.text, "the budget is "));
-      }
-      *(fits ? &hi : &lo) = budget;
-      sn_backend_unload(dev, d);
-      assert_int_equal(memory_used(dev), 0);
-      sn_backend_free(dev);
-    }
-    for (double budget = hi; budget < whole; budget *= 1.3) {
-      dev = open_library("emulator_double", budget, NULL);
-      job_alone(dev, x, got);
-      job_same(want, got);
-      sn_backend_free(dev);
-    }
+    for (double budget = 1000; hi - lo > 1024; budget = 0.5 * (lo + hi)) *(fits(x, want, budget) ? &hi : &lo) = budget;
+    assert_true(hi < whole);
+    for (double budget = hi; budget < whole; budget *= 1.3) assert_true(fits(x, want, budget));
     if (kind == JOB_SWEEP) assert_true(whole > 1.5 * hi);
     job_free(want);
-    job_free(got);
   }
 }
 

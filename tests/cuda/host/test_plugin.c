@@ -1,5 +1,4 @@
-// A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages, changes of
-// the cost while it runs.
+// A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages.
 #include "planner/backend/backend_impl.h"
 #include "tests/cuda/plugin_fixture.h"
 
@@ -99,62 +98,6 @@ static void sessions_share_a_model(void **state) {
   scene_close(&x);
 }
 
-// Batches that do not fit at once run in groups; what fits not even so is refused, and what there was stays.
-static void budget(void **state) {
-  (void)state;
-  enum { STEPS = 20, COUNT = 300 };
-  Scene x;
-  SnError err = {0};
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
-  rollouts_noisy(&want);
-  rollouts_noisy(&got);
-  rollouts_run(&x, b, &want);
-  // What a session takes with room for 1 and for 150 rollouts.
-  SnBackendModel *d = scene_load(b, &x, STEPS);
-  const size_t small = memory_used(b);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT / 2, &err), SN_OK);
-  const size_t half = memory_used(b);
-  sn_backend_unload(b, d);
-  sn_backend_free(b);
-
-  b = open_library("emulator_double", (double)half + 1000, NULL);
-  d = scene_load(b, &x, STEPS);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_OK);
-  assert_true(memory_used(b) <= half + 1000);
-  assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));
-  rollouts_equal(&want, &got);
-  sn_backend_unload(b, d);
-  sn_backend_free(b);
-
-  b = open_library("emulator_double", (double)small + 1000, NULL);
-  d = scene_load(b, &x, STEPS);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, &err), SN_ERR_LIMIT);
-  printf("%s\n", err.text);
-  assert_non_null(strstr(err.text, "emulator: model 'arm_reach' with horizon 20 needs "));
-  assert_non_null(strstr(err.text, " rollouts at once, the budget is "));
-  assert_non_null(strstr(err.text, " are taken; fewer of them or a shorter horizon need less"));
-  assert_int_equal(memory_used(b), small);
-  rollouts_clear(&got);
-  assert_true(sn_backend_rollouts(b, d, &got.batch, steady_clock(), INFINITY));  // one by one
-  rollouts_equal(&want, &got);
-  sn_backend_unload(b, d);
-  sn_backend_free(b);
-
-  b = open_library("emulator_double", 1000, NULL);
-  assert_null(sn_backend_load(b, x.m, x.cost, STEPS, &err));
-  printf("%s\n", err.text);
-  assert_int_equal(err.code, SN_ERR_LIMIT);
-  assert_non_null(strstr(err.text, "emulator: model 'arm_reach' takes "));
-  assert_non_null(strstr(err.text, ", the budget is 1.0 kB of which 0 bytes are taken"));
-  assert_int_equal(memory_used(b), 0);
-  sn_backend_free(b);
-  rollouts_free(&want);
-  rollouts_free(&got);
-  scene_close(&x);
-}
-
 // What stages take is measured from the first question on, and touches no result.
 static void stages(void **state) {
   (void)state;
@@ -186,51 +129,11 @@ static void stages(void **state) {
   scene_close(&x);
 }
 
-// ---- what changes live ----
-
-// Weights, and targets that follow an element or do not.
-static void live_changes(void **state) {
-  (void)state;
-  enum { STEPS = 20, COUNT = 5 };
-  Scene x;
-  scene_pile(&x);
-  SnError err = {0};
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts cpu = rollouts_make(&x, STEPS, COUNT), device = rollouts_make(&x, STEPS, COUNT);
-  rollouts_noisy(&cpu);
-  rollouts_noisy(&device);
-  SnBackendModel *d = scene_load(b, &x, STEPS), *other = scene_load(b, &x, STEPS);
-  const double place[3] = {0.5, 0.5, 0.5};
-  double last = -1;
-  for (int k = 0; k < 4; ++k) {
-    if (k == 1) assert_int_equal(sn_cost_set_weight(x.cost, 1, 3, 0, &err), SN_OK);
-    if (k == 2) assert_int_equal(sn_cost_set_target(x.cost, 0, place, 3, &err), SN_OK);
-    if (k == 3) assert_int_equal(sn_cost_set_target(x.cost, 0, NULL, 0, &err), SN_OK);
-    sn_cost_schedule(x.cost, 0, (double)x.m->opt.timestep, STEPS + 1, cpu.target);
-    memcpy(device.target, cpu.target, sizeof *cpu.target * (STEPS + 1) * (size_t)x.cost->ntarget);
-    sn_backend_update(b, d);
-    rollouts_run(&x, x.cpu, &cpu);
-    rollouts_clear(&device);
-    assert_true(sn_backend_rollouts(b, d, &device.batch, steady_clock(), INFINITY));
-    rollouts_equal(&cpu, &device);
-    assert_true(cpu.batch.cost[0] != last);
-    last = cpu.batch.cost[0];
-  }
-  sn_backend_unload(b, d);
-  sn_backend_unload(b, other);
-  assert_int_equal(memory_used(b), 0);
-  rollouts_free(&cpu);
-  rollouts_free(&device);
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refusals),     cmocka_unit_test(block_options),
-      cmocka_unit_test(description),  cmocka_unit_test(sessions_share_a_model),
-      cmocka_unit_test(budget),       cmocka_unit_test(stages),
-      cmocka_unit_test(live_changes),
+      cmocka_unit_test(refusals),    cmocka_unit_test(block_options),
+      cmocka_unit_test(description), cmocka_unit_test(sessions_share_a_model),
+      cmocka_unit_test(stages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,30 +92,6 @@ static void scene_balls(Scene *x, int n, bool free_balls) {
   free(xml);
 }
 
-// A planner's candidates have warps however many there are: with a deadline the first are complete before the last
-// begin.
-static void planners_by_warps(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  SnBackend *b = open_threads("emulator_double", AUTO, "");
-  Rollouts r = rollouts_make(&x, STEPS, COUNT);
-  SnBackendModel *d = scene_load(b, &x, STEPS);
-  assert_int_equal(sn_backend_reserve_rollouts(b, d, COUNT, NULL), SN_OK);
-  CountingClock clock = {0};
-  int done = 0;
-  rollouts_clear(&r);
-  while (done == 0) {
-    assert_false(rollouts_until(b, d, &r, &clock, 5));
-    while (done < COUNT && r.batch.done[done]) ++done;
-  }
-  assert_int_equal(done, 128);
-  sn_backend_unload(b, d);
-  rollouts_free(&r);
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
 // Batches of one model that are submitted together go in one launch as far as there are slots for them, and no farther.
 static void batches_together(void **state) {
   (void)state;
@@ -217,12 +193,9 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_by_warps),
-                                     cmocka_unit_test(many_by_parts),
-                                     cmocka_unit_test(planners_by_warps),
-                                     cmocka_unit_test(batches_together),
-                                     cmocka_unit_test(more_contacts_than_a_thread_has),
-                                     cmocka_unit_test(one_of_many),
-                                     cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(as_by_warps),      cmocka_unit_test(many_by_parts),
+      cmocka_unit_test(batches_together), cmocka_unit_test(more_contacts_than_a_thread_has),
+      cmocka_unit_test(one_of_many),      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
