@@ -58,6 +58,7 @@ void sn_print_text(FILE *out, const char *text, bool lines) {
 }
 
 void sn_print_json(FILE *out, const char *json) {
+  if (!json) json = "{}";
   while (*json) {
     size_t size;
     const uint32_t x = decode((const unsigned char *)json, &size);

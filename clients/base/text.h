@@ -13,8 +13,8 @@ void sn_printable(char *out, size_t size, const char *text, bool lines);
 // Prints text of any length likewise.
 void sn_print_text(FILE *out, const char *text, bool lines);
 
-// Prints a line of JSON, itself without ends of lines. Control characters in its strings become \uNNNN; bytes that are
-// no UTF-8 become the character that stands for such.
+// Prints a line of JSON, itself without ends of lines; NULL, where memory has run out, as {}. Control characters in its
+// strings become \uNNNN; bytes that are no UTF-8 become the character that stands for such.
 void sn_print_json(FILE *out, const char *json);
 
 #endif

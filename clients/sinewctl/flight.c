@@ -62,7 +62,7 @@ static void print_json(const Reader *r, uint64_t nanoseconds, const char *topic,
   cJSON_AddStringToObject(object, "topic", topic);
   cJSON_AddItemToObject(object, "message", sn_message_to_json(message));
   char *text = cJSON_PrintUnformatted(object);
-  sn_print_json(r->out, text ? text : "{}");  // NULL: out of memory
+  sn_print_json(r->out, text);
   cJSON_free(text);
   cJSON_Delete(object);
 }

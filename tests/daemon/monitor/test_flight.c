@@ -256,11 +256,11 @@ static void test_bounds(void **state) {
 
 // Who is told that a file is there asks for another one while the thread that tells has not ended yet.
 static void ask_again(void *context, void *item, const char *path, const SnError *err) {
-  atomic_bool *told = item;
+  atomic_bool *asked = item;
   (void)path;
   assert_ptr_equal(context, NULL);
   assert_null(err);
-  atomic_store(told, true);
+  atomic_store(asked, true);
   usleep(50000);
 }
 
@@ -268,11 +268,11 @@ static void test_another_file(void **state) {
   const Place *p = *state;
   SnFlight *f;
   SnError err = {0};
-  atomic_bool told = false;
+  atomic_bool asked = false;
   assert_int_equal(sn_flight_open(&p->def, &f, &err), SN_OK);
   add(f, 1, 10, sn_clock_now());
-  assert_int_equal(sn_flight_write(f, "test", ask_again, NULL, &told, &err), SN_OK);
-  while (!atomic_load(&told)) usleep(1000);
+  assert_int_equal(sn_flight_write(f, "test", ask_again, NULL, &asked, &err), SN_OK);
+  while (!atomic_load(&asked)) usleep(1000);
   assert_int_equal(sn_flight_write(f, "test", NULL, NULL, NULL, &err), SN_OK);
   sn_flight_close(f);
 }
