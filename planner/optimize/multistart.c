@@ -183,6 +183,7 @@ SN_FUNC void sn_multistart_select_best(const SnModel *m, int nterm, SnLane *lane
 SN_FUNC void sn_multistart_advance(const SnModel *m, SnLane *lane, const SnMultistart *r, SnMultistartStart *start) {
   if (!r->next) return;
   sn_multistart_step(m, lane, r, start);
+  SN_SYNC(lane);  // of a start that diverged other lanes may still read it
   SN_ONE(lane) start->ahead = 1;
   sn_multistart_controls(m, lane, r, start);
   sn_lane_copy(lane, r->next, r->best_start == 0 ? start->ctrl : r->nominal, r->grid.nstep * m->nu);

@@ -35,7 +35,7 @@ static void run(const Scene *x, SnBackend *b, Job *j, Job *beside) {
   job_clear(j);
   for (int calls = 0; !job_slice(b, d, j, &count); ++calls) assert_true(calls < 1000);
   assert_int_equal(sn_backend_profile(b, d, stage, SN_NMARK), SN_NMARK);
-  assert_true(stage[SN_MARK_SOLVER].time > 0);
+  assert_true(stage[SN_MARK_SOLVER].time > 0 || (job_is_adam(j) && j->adam.max_velocity < 1));  // no step then
   sn_backend_unload(b, other);
   sn_backend_unload(b, d);
 }
@@ -69,7 +69,8 @@ static void small_models(void **state) {
                                {.kind = JOB_PRODUCTS},
                                {.kind = JOB_BARS, .cfd = true},
                                {.kind = JOB_BARS, .products = true},
-                               {.kind = JOB_ADAM}};
+                               {.kind = JOB_ADAM},
+                               {.kind = JOB_ADAM, .most = 1e-9}};
   for (int i = 0; i < SN_SMALL_MODELS; ++i) {
     char text[2000];
     SnOracle o;
