@@ -17,6 +17,8 @@ command -v podman >/dev/null || fail "there is no podman (packages podman, netav
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-container.XXXXXX")
 name=sinewd-$$
 image=${1:-}
+# podman's own limits are more than a process may give in some places.
+limits=(--ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=30000:30000)
 leave() {
   podman rm -f -t 1 "$name" >/dev/null 2>&1 || true
   podman volume rm -f "$name" >/dev/null 2>&1 || true
@@ -44,13 +46,13 @@ make_base() {
 build() {
   podman image exists "$(base)" || timeout 60 podman pull -q "$(base)" >/dev/null 2>&1 || make_base
   say "builds the image; its log: $work/build.log"
-  podman build --format docker --network host -f daemon/service/Containerfile -t "$name" . >"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; fail "no image"; }
+  podman build "${limits[@]}" --format docker --network host -f daemon/service/Containerfile -t "$name" . >"$work/build.log" 2>&1 || { tail -20 "$work/build.log" >&2; fail "no image"; }
   image=$name
 }
 
 # Starts it as the container file says.
 start() {
-  podman run -d --name "$name" --read-only --cap-drop=all --network none -v "$work/run:/run/sinewd:U" -v "$name:/var/lib/sinewd" "$image" >/dev/null
+  podman run -d "${limits[@]}" --name "$name" --read-only --cap-drop=all --network none -v "$work/run:/run/sinewd:U" -v "$name:/var/lib/sinewd" "$image" >/dev/null
   local ends=$((SECONDS + 30))
   until podman healthcheck run "$name" >/dev/null 2>&1; do
     [ $SECONDS -lt $ends ] || { podman logs "$name" 2>&1 | tail -5 >&2; fail "the health check does not pass"; }
