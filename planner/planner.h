@@ -143,7 +143,8 @@ typedef struct SnPlan {
   const double *gate_factor;  // (ngate) what they multiply the norms of their terms by
 } SnPlan;
 
-// Starts a plan: checks the state and shifts the warm start. A plan in progress is dropped. Returns SN_ERR_ARGUMENT
+// Starts a plan: checks the state, makes it the latest one and shifts the warm start. A slice does the latter two where
+// much has to be estimated, once the estimate is there. A plan in progress is dropped. Returns SN_ERR_ARGUMENT
 // when something of the request is not finite or not allowed; err names it. Returns SN_ERR_UNSUPPORTED when gains are
 // asked of a planner that makes none. On error the planner is as before.
 SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err);
@@ -152,15 +153,15 @@ SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err
 SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err);
 
 // Estimates activations that were not given, rolls the state forward by the latency, then works for at most one
-// iteration. It stops earlier when the clock reads
-// `until` [s] or the deadline, and where an iteration counts before it ends. A device works for as many iterations as
-// end before `until`, but for at least one that ends before the deadline. Returns true when the plan is ready for
-// sn_planner_finish. Pausing does not change the plan.
+// iteration. It stops earlier when the clock reads `until` [s] or the deadline, and where an iteration counts before it
+// ends. A device works for as many iterations as end before `until`, but for at least one that ends before the
+// deadline. Returns true when the plan is ready for sn_planner_finish. Pausing does not change the plan.
 bool sn_planner_slice(SnPlanner *p, double until);
 
 // Announces that the plan in progress will be sliced soon. If another planner of this model is sliced first, a device
-// takes what this plan needs next along with that launch. Does not wait for the device; rolls the state forward where
-// that comes first. May be called any number of times. Does nothing where there is no plan, or no device.
+// takes what this plan needs next along with that launch. Does not wait for the device; where they come first,
+// estimates activations and rolls the state forward, without a pause. May be called any number of times. Does nothing
+// where there is no plan, or no device.
 void sn_planner_submit(SnPlanner *p);
 
 // Ends the plan and describes it; allowed before slice returned true (the best so far). The plan becomes the

@@ -19,18 +19,22 @@ name=sinewd-$$
 image=${1:-}
 # podman's own limits are more than a process may give in some places.
 limits=(--ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=30000:30000)
+made=
 leave() {
+  local status=$?
   podman rm -f -t 1 "$name" >/dev/null 2>&1 || true
   podman volume rm -f "$name" >/dev/null 2>&1 || true
   [ -n "${1:-}" ] || podman image rm -f "$name" >/dev/null 2>&1 || true
-  rm -rf "$work"
+  [ -z "$made" ] || podman image rm -f "$(base)" >/dev/null 2>&1 || true
+  rm -rf "$work/base" "$work/run"
+  if [ $status = 0 ]; then rm -rf "$work"; fi
 }
 trap 'leave "${1:-}"' EXIT
 
 # Prints the base image of the container file.
 base() { sed -n 's/^FROM \([^ ]*\).*/\1/p' daemon/service/Containerfile | tail -1; }
 
-# Makes the base image of apt's own source, with what this machine has been told of sources and of Python's packages.
+# Makes the base image of apt's own source, with what this machine has been told of authorities and of Python's packages.
 make_base() {
   local mirror root=$work/base
   command -v debootstrap >/dev/null || fail "no registry answers, and there is no debootstrap to make $(base) with"
@@ -40,6 +44,9 @@ make_base() {
   say "no registry answers: $(base) is made by debootstrap"
   debootstrap --variant=minbase bookworm "$root" "$mirror" >"$work/debootstrap.log" 2>&1 || { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
   [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
+  mkdir -p "$root/usr/local/share/ca-certificates"
+  find /usr/local/share/ca-certificates -name '*.crt' -exec cp -L {} "$root/usr/local/share/ca-certificates/" ';'
+  made=yes
   tar -C "$root" -c . | podman import -q - "$(base)" >/dev/null
 }
 
@@ -50,9 +57,9 @@ build() {
   image=$name
 }
 
-# Starts it as the container file says.
+# Starts it as the container file says, but that this script looks at its health, and no timer of systemd does.
 start() {
-  podman run -d "${limits[@]}" --name "$name" --read-only --cap-drop=all --network none -v "$work/run:/run/sinewd:U" -v "$name:/var/lib/sinewd" "$image" >/dev/null
+  podman run -d "${limits[@]}" --name "$name" --read-only --cap-drop=all --network none --health-interval disable -v "$work/run:/run/sinewd:U" -v "$name:/var/lib/sinewd" "$image" >/dev/null
   local ends=$((SECONDS + 30))
   until podman healthcheck run "$name" >/dev/null 2>&1; do
     [ $SECONDS -lt $ends ] || { podman logs "$name" 2>&1 | tail -5 >&2; fail "the health check does not pass"; }

@@ -103,24 +103,28 @@ static void begin_line(Line *line, SnLogLevel level, const char *event) {
                                  names[level], event);
 }
 
-// Whether all of a line was taken at once. A pipe that says so takes a page, and a line is no longer; where others
-// write to it meanwhile, and of a terminal, that is not sure: see sn_log_own().
-static bool write_now(int fd, const Line *line) {
-  ssize_t n = send(fd, line->text, line->size, MSG_DONTWAIT | MSG_NOSIGNAL);
+// What is taken of a text at once. A pipe that says so takes a page, and a line is no longer; where others write to it
+// meanwhile, and of a terminal, that is not sure: see sn_log_own().
+static ssize_t write_now(int fd, const char *text, size_t size) {
+  ssize_t n = send(fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (n < 0 && errno == ENOTSOCK) {
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT)) n = write(fd, line->text, line->size);
+    if (poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT)) n = write(fd, text, size);
   }
-  return n == (ssize_t)line->size;
+  return n;
 }
 
 // Ends a line and writes it. With the mutex, where there is a state.
 static bool end_line(const SnLog *log, Line *line) {
+  SnLogState *s = log->state;
   line->text[line->size++] = '\n';
-  const bool written = write_now(log->fd, line);
-  if (!log->state) return written;
-  atomic_fetch_add(written ? &log->state->written : &log->state->lost, 1);
-  log->state->untold += !written;
+  if (s && s->torn && write_now(log->fd, "\n", 1) == 1) s->torn = false;
+  const ssize_t n = s && s->torn ? 0 : write_now(log->fd, line->text, line->size);
+  const bool written = n == (ssize_t)line->size;
+  if (!s) return written;
+  if (n > 0) s->torn = !written;
+  atomic_fetch_add(written ? &s->written : &s->lost, 1);
+  s->untold += !written;
   return written;
 }
 

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "physics/base/status.h"
@@ -29,7 +30,8 @@ typedef struct SnLogState {
   pthread_mutex_t mutex;
   SnLogEvent event[SN_LOG_EVENTS];  // under the mutex, as `events`
   int events;
-  uint64_t untold;  // lines lost, since the log last said so; under the mutex
+  uint64_t untold;  // lines lost, since the log last said so; under the mutex, as `torn`
+  bool torn;        // a part of a line was taken: the next one begins anew
   atomic_uint_least64_t written, suppressed, lost;
 } SnLogState;
 
@@ -53,7 +55,7 @@ void sn_log_limit(SnLog *log, SnLogLevel level, double rate);
 SnCode sn_log_open(SnLog *log, const char *file, SnError *err);
 
 // Opens the terminal or pipe that the log goes to once more, for the log alone, where the system allows that. A write
-// then waits neither for a terminal that stands still, or is as slow as a serial line, nor for a pipe that others fill.
+// then waits neither for a terminal that stands still or is slow, nor for a pipe that others fill.
 // Whoever shares the descriptor keeps it as it was.
 void sn_log_own(SnLog *log);
 

@@ -281,11 +281,11 @@ static bool begin_snapshot(SnFlight *f) {
   return s->saved != NULL;
 }
 
-// Lets go of what was not written.
+// Lets go of what was not written, piece by piece: a message may wait for the mutex.
 static void end_snapshot(SnFlight *f) {
   Snapshot *s = &f->snapshot;
   const uint64_t last = (s->to - s->from) / PIECE;
-  take(f, NULL, (size_t)(s->to - s->taken));
+  while (s->taken < s->to) take(f, NULL, s->to - s->taken < PIECE ? (size_t)(s->to - s->taken) : PIECE);
   free(s->saved[last]);
   free((void *)s->saved);
 }

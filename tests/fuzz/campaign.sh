@@ -49,16 +49,16 @@ options_of() {
   esac
 }
 
-# keep_slow HOME PROGRAM: of the inputs that took too long keeps those that do so again, in a process that has run them
-# before: on a busy machine, and at first, anything may be slow.
+# keep_slow HOME PROGRAM: of the inputs that took too long in this run moves those to HOME/found that do so again, in a
+# process that has run them before: on a busy machine, and at first, anything may be slow. What fails there is kept, too.
 keep_slow() {
   local path again
-  for path in "$1"/found/slow-*; do
+  for path in "$1"/slow/slow-*; do
     [ -e "$path" ] || continue
-    again=$(nice -n 15 "$2" --only "$path" "$path" 2>/dev/null | sed -n 's/^slowest: \([0-9.]*\) ms.*/\1/p')
-    awk -v ms="${again:-1000}" 'BEGIN { exit !(ms <= 100) }' && rm -r "$path"
+    again=$(nice -n 15 "$2" --only "$path" "$path" 2>/dev/null | sed -n 's/^slowest: \([0-9.]*\) ms.*/\1/p' || true)
+    awk -v ms="${again:-1000}" 'BEGIN { exit !(ms > 100) }' && mv "$path" "$1/found/"
   done
-  return 0
+  rm -rf "$1/slow"
 }
 
 last_of() { sed -n "$1" "$2" | tail -1; }
@@ -78,12 +78,12 @@ keep_life() {
 # What is slow is for timing.c to say: libFuzzer takes the time that others had the processor for that of the input.
 run_target() {
   local name=$1 home=$corpus/$1 log=$corpus/$1/log bound=(-max_total_time="$seconds") began status=0
-  mkdir -p "$home/inputs" "$home/found"
+  mkdir -p "$home/inputs" "$home/found" "$home/slow"
   "$build/bin/fuzz_$name" --write "$home/seeds" >/dev/null
   [ "$runs" = 0 ] || bound=(-runs="$runs")
   began=$(date +%s.%N)
   # shellcheck disable=SC2046  # the options are split on purpose
-  FUZZ_SLOW=$home/found ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=16 \
+  FUZZ_SLOW=$home/slow ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:quarantine_size_mb=16 \
     nice -n 15 "$build/bin/fuzz_${name}_engine" "${bound[@]}" $(options_of "$name") -rss_limit_mb=4096 -print_final_stats=1 \
     -report_slow_units=1000000 \
     -artifact_prefix="$home/found/" "$home/inputs" "$home/seeds" >"$log" 2>&1 || status=$?
@@ -99,9 +99,9 @@ run_target() {
 # executions, seconds, slowest [ms].
 bare_target() {
   local home=$corpus/$1 began status=0
-  mkdir -p "$home/found"
+  mkdir -p "$home/found" "$home/slow"
   began=$(date +%s.%N)
-  FUZZ_SLOW=$home/found nice -n 15 "$bare/bin/fuzz_$1" --seconds "$seconds" --seed "$(date +%s%N)" >"$home/bare.log" 2>&1 || status=$?
+  FUZZ_SLOW=$home/slow nice -n 15 "$bare/bin/fuzz_$1" --seconds "$seconds" --seed "$(date +%s%N)" >"$home/bare.log" 2>&1 || status=$?
   if [ "$status" != 0 ]; then
     echo "campaign: $1 without an engine ended with status $status: $home/bare.log" >&2
     cp "$home/bare.log" "$home/found/crash-bare-$(date +%s)"

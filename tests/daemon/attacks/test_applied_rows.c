@@ -76,7 +76,7 @@ static void note_beginning(Attacker *a) {
   sn_test_done(r);
 }
 
-// Such plans are made, and what was applied counts.
+// Such plans are made.
 static void test_planned(void **state) {
   (void)state;
   Attacker a;

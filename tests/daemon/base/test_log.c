@@ -185,6 +185,15 @@ static void test_full_terminal(void **state) {
   fill(f);
   alarm(0);
   assert_false(fcntl(terminal, F_GETFL) & O_NONBLOCK);
+  assert_true(f->state.torn);
+  // What was cut ends where the next line begins.
+  fcntl(reader, F_SETFL, O_NONBLOCK);
+  while (read(reader, f->got, sizeof f->got) > 0) continue;
+  sn_log_event(&f->log, SN_LOG_INFO, "after: x");
+  const ssize_t n = read(reader, f->got, sizeof f->got - 1);
+  assert_true(n > 2 && !memcmp(f->got, "\r\n", 2));
+  f->got[n] = '\0';
+  assert_string_equal(behind_time(f->got + 2), "level=info event=after text=\"x\"\r\n");
   close(f->log.fd);
   close(terminal);
   close(reader);
