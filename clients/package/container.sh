@@ -14,6 +14,8 @@ say() { echo "container: $1" >&2; }
 case "${1:-}" in --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;; esac
 [ "$(id -u)" = 0 ] || fail "it wants root"
 command -v podman >/dev/null || fail "there is no podman (packages podman, netavark)"
+# Where no systemd runs, podman says of each call that it cannot have its timers; what fails is said all the same.
+podman() { command podman --log-level fatal "$@"; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-container.XXXXXX")
 name=sinewd-$$
 image=${1:-}
