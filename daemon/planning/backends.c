@@ -129,6 +129,14 @@ SnDeviceView sn_backends_view(SnBackends *b) {
   return view;
 }
 
+bool sn_backends_serves(const SnDeviceView *view, const SnSession *session) {
+  return session->on_device && !view->lost;
+}
+
+const char *sn_backends_name(const SnDeviceView *view, const SnSession *session) {
+  return sn_backends_serves(view, session) ? view->name : "cpu";
+}
+
 void sn_backends_take(const SnBackends *b, bool device, SnBackend **backend, SnBackend **fallback) {
   *backend = device ? b->device : b->cpu;
   *fallback = device ? b->cpu : NULL;

@@ -60,6 +60,10 @@ typedef struct SnBackends {
 
 // Returns the view. Any thread may call it.
 SnDeviceView sn_backends_view(SnBackends *backends);
+// Returns whether a session plans on the device of a view, which it was opened for and which is not lost.
+bool sn_backends_serves(const SnDeviceView *view, const SnSession *session);
+// Returns the name of the backend that a session plans on: that of the view's device, or "cpu".
+const char *sn_backends_name(const SnDeviceView *view, const SnSession *session);
 
 // Gives for a new planner where it plans, on the device or on the CPU. *fallback is what it falls back on when that is
 // lost, or has been (NULL: nothing). Any thread may call it.

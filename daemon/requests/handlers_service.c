@@ -95,10 +95,6 @@ SnCode sn_handle_health(SnDaemon *d, SnJob *job, SnError *err) {
   return code;
 }
 
-static bool plans_on_device(const SnSession *session, const SnDeviceView *view) {
-  return session->on_device && !view->lost;
-}
-
 static void pack_session(SnSession *session, SnDeviceView *device, bool known, Sinew__V1__SessionStatistics *out) {
   SnMetricsView view = sn_metrics_view(&session->metrics);
   sinew__v1__session_statistics__init(out);
@@ -118,7 +114,7 @@ static void pack_session(SnSession *session, SnDeviceView *device, bool known, S
   out->sent = view.sent;
   out->plan_age = view.planned > 0 ? sn_clock_now() - view.planned : NAN;
   out->streaming = atomic_load(&session->streaming);
-  out->backend = plans_on_device(session, device) ? device->name : "cpu";
+  out->backend = (char *)(uintptr_t)sn_backends_name(device, session);
   out->overflows = view.overflows;
   out->unimproved = (uint32_t)view.unimproved;
   out->stuck = view.stuck;
@@ -129,7 +125,7 @@ static void pack_session(SnSession *session, SnDeviceView *device, bool known, S
 
 // Counts where all sessions plan.
 static void count_sessions(SnSession *const *all, int n, const SnDeviceView *view, Sinew__V1__Statistics *out) {
-  for (int i = 0; i < n; i++) plans_on_device(all[i], view) ? out->sessions_on_device++ : out->sessions_on_cpu++;
+  for (int i = 0; i < n; i++) sn_backends_serves(view, all[i]) ? out->sessions_on_device++ : out->sessions_on_cpu++;
 }
 
 Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSession *only, const SnPeer *peer) {

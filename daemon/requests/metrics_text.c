@@ -197,7 +197,7 @@ static void write_session_info(FILE *f, const Row *rows, int n, const SnDeviceVi
     fputc(',', f);
     label(f, "model", session->loaded->name);
     fputc(',', f);
-    label(f, "backend", session->on_device && !device->lost ? device->name : "cpu");
+    label(f, "backend", sn_backends_name(device, session));
     fputs("} 1\n", f);
   }
 }
