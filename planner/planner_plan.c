@@ -1,7 +1,7 @@
-// How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time, and perhaps
-// replaced by the rollout of a policy (planner_policy.c); then iterations
-// improve it (SnOptimizer, one for each planner) until there are enough or the deadline comes; then states are
-// predicted.
+// How a plan is made: a state is taken, rolled forward by the latency, the warm start shifted in time
+// (planner_begin.c), and perhaps replaced by the rollout of a policy (planner_policy.c); then iterations improve it
+// (SnOptimizer, one for each planner) until there are enough or the deadline comes; then states are predicted. What the
+// plan says is in planner_result.c.
 //
 // The best controls so far are dense rows on the model's time step, kept from plan to plan. Iterations may have them on
 // a coarser time grid (planner_grid.c). Predicted states are those of a rollout of the plan as it is served, on the
@@ -9,136 +9,6 @@
 #include "planner/planner_private.h"
 
 #include <limits.h>
-#include <stdio.h>
-
-// Steps that the latency takes.
-static int lead_steps(const SnPlanner *p, double latency) { return (int)ceil(latency / p->h - 1e-6); }
-
-SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err) {
-  char name[32];
-  if (sn_planner_optimizer(&p->pending.settings)->gain) return SN_OK;
-  const int row = sn_settings_find("planner");
-  sn_settings_choice_name(row, p->pending.settings.planner, name, sizeof name);
-  return sn_fail(err, SN_ERR_UNSUPPORTED, "gains: planner '%s' makes none, 'ilqg' does", name);
-}
-
-static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
-  const double longest = sn_planner_length(p);
-  if (!(r->latency >= 0 && r->latency <= longest))
-    return sn_fail(err, SN_ERR_ARGUMENT, "latency: %g s, allowed is 0 to the length of a plan, %g s", r->latency,
-                   longest);
-  if (r->max_iterations < 0 || r->max_candidates < 0)
-    return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
-  if (r->gain_rows < 0) return sn_fail(err, SN_ERR_ARGUMENT, "gains: of %d rows", r->gain_rows);
-  if (r->gain_rows > 0 && sn_planner_check_gains(p, err) != SN_OK) return SN_ERR_UNSUPPORTED;
-  if (isnan(r->deadline)) return sn_fail(err, SN_ERR_ARGUMENT, "deadline: not a number");
-  if (sn_settings_iterations(&p->pending.settings) == 0 && r->max_iterations == 0 && r->deadline == INFINITY)
-    return sn_fail(err, SN_ERR_ARGUMENT, "iterations: as many as the deadline allows, but there is no deadline");
-  return SN_OK;
-}
-
-// The controls in force before the optimised rows: the last one of the lead; without a lead what the body has applied
-// last, or the plan in force said. Before the first plan they are not known.
-static void take_before(SnPlanner *p) {
-  const SnApplied *applied = &p->progress.estimate.applied;
-  const double time = p->progress.start.time;
-  const int reported = sn_planner_applied_until(applied, nextafter(time - 1e-9, -INFINITY));
-  const sn_real *row = sn_planner_control(p, time - p->h);
-  if (p->progress.lead > 0) row = p->result.ctrl + (size_t)(p->progress.lead - 1) * (size_t)p->m->nu;
-  for (int i = 0; i < p->m->nu; ++i) p->progress.before[i] = row ? row[i] : (sn_real)NAN;
-  if (p->progress.lead == 0 && reported >= 0) sn_planner_copy_applied(p, applied, reported, p->progress.before);
-}
-
-// The first rows of the result: those of the plan in force while this one is made.
-static void take_lead(SnPlanner *p) {
-  const size_t nu = (size_t)p->m->nu;
-  for (int k = 0; k < p->progress.lead; ++k)
-    sn_planner_copy(p->result.ctrl + (size_t)k * nu, sn_planner_force_row(p, p->latest.state.time + k * p->h), nu);
-  p->progress.start.time = p->latest.state.time + p->progress.lead * p->h;
-  take_before(p);
-}
-
-// Moves the warm start to the new plan's start.
-static void shift_nominal(SnPlanner *p) {
-  const double since = (p->progress.start.time - p->warm_start.time) / p->h;
-  int k = p->in_force.settings.shift;
-  if (k == 0) k = since > p->horizon ? p->horizon : (since > 0 ? (int)lround(since) : 0);
-  if (!p->warm_start.exists) k = 0;
-  sn_controls_shift(p->warm_start.ctrl, p->horizon, p->m->nu, k, (SnTail)p->in_force.settings.tail, p->initial.ctrl);
-  p->warm_start.phase = (p->warm_start.phase + k) % sn_planner_noise_spacing(p);
-  sn_planner_shift_optimizers(p, k);
-  p->warm_start.time = p->progress.start.time;
-  p->warm_start.exists = true;
-}
-
-// Cost of the state that is answered, whose stages are run anew.
-static void evaluate_first_state(SnPlanner *p) {
-  sn_planner_prepare(p, &p->latest.state);
-  sn_cost_schedule(p->in_force.cost, p->latest.state.time, p->h, 1, p->progress.target);
-  p->iterations.state_cost = sn_rollout_runner_evaluate(p->runners.scratch, p->progress.target, NULL, NULL);
-  sn_rollout_runner_gates(p->runners.scratch, p->result.gate_number, p->result.gate_factor);
-}
-
-// Weights and targets that were set live.
-static void take_cost(SnPlanner *p) {
-  sn_cost_copy_live(p->in_force.cost, p->pending.cost);
-  sn_backend_update(p->device.backend, p->device.model);
-  p->cost_changed = false;
-}
-
-// The settings come into force. Costs that were measured in rollouts of another kind no longer count.
-static void take_pending(SnPlanner *p) {
-  const SnCfdSettings before = p->cfd.forward;
-  p->in_force.settings = p->pending.settings;
-  p->cfd.forward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_forward(&p->in_force.settings));
-  p->cfd.backward = sn_cfd_settings(&p->in_force.settings, p->cfd.pair, sn_cfd_backward(&p->in_force.settings));
-  if (!sn_cfd_equal(&before, &p->cfd.forward)) p->iterations.measured = false;
-  if (sn_planner_grid_take(p)) p->iterations.measured = false;
-}
-
-SnCode sn_planner_take_settings(SnPlanner *p, SnError *err) {
-  const SnOptimizer *optimizer = sn_planner_optimizer(&p->pending.settings);
-  const SnCode code = sn_planner_reserve(p, optimizer, &p->pending.settings, err);
-  if (code != SN_OK) return code;
-  p->iterations.optimizer = optimizer;
-  take_pending(p);
-  p->in_force.version = p->pending.version;
-  return SN_OK;
-}
-
-// Settings that there is no room for are refused together with the weights and targets that were set with them: the
-// version says so.
-static bool refuse(SnPlanner *p, const SnError *err) {
-  p->pending_refused = true;
-  snprintf(p->result.remark, sizeof p->result.remark, "settings are not in force: %.200s", err->text);
-  return false;
-}
-
-// What was tuned since the plan before.
-static bool take_tuned(SnPlanner *p) {
-  SnError err = {0};
-  if (p->pending_refused || sn_planner_take_settings(p, &err) != SN_OK)
-    return p->pending_refused ? false : refuse(p, &err);
-  take_cost(p);
-  return true;
-}
-
-// What was tuned since the iteration before, all of it at once.
-static void take_changes(SnPlanner *p) {
-  SnError err = {0};
-  if (!p->pending_refused && sn_planner_reserve(p, p->iterations.optimizer, &p->pending.settings, &err) != SN_OK)
-    refuse(p, &err);
-  if (!p->pending_refused) {
-    take_pending(p);
-    p->in_force.version = p->pending.version;
-  }
-  p->iterations.version = p->in_force.version;
-  if (!p->cost_changed || p->pending_refused) return;
-  take_cost(p);
-  evaluate_first_state(p);
-  sn_planner_grid_schedule(p);
-  p->iterations.measured = false;
-}
 
 // Iterations that count if they end now.
 static int counted(const SnPlanner *p) {
@@ -192,7 +62,7 @@ static void note_time(const SnPlanner *p, double *shortest, int done) {
 
 // Settings and request of the iterations that come next. The last one may have fewer candidates, and then comes alone.
 static void begin_iteration(SnPlanner *p) {
-  take_changes(p);
+  sn_planner_take_changes(p);
   const int limit = iteration_limit(p),
             few = p->progress.request.max_iterations > 0 ? p->progress.request.max_candidates : 0;
   int left = limit > 0 ? limit - p->iterations.next : (p->progress.request.deadline < INFINITY ? INT_MAX : 1);
@@ -204,14 +74,9 @@ static void begin_iteration(SnPlanner *p) {
   p->iterations.begun = true;
 }
 
-void sn_planner_mark_version(SnPlanner *p) {
-  p->result.version = p->iterations.version;
-  sn_cost_copy_live(p->result.cost, p->in_force.cost);
-}
-
 // Takes what counts of the iterations under way. States that were predicted stay unless something better was found, or
 // costs are those of other settings now.
-static void end_iteration(SnPlanner *p) {
+void sn_planner_end_iteration(SnPlanner *p) {
   if (!p->iterations.begun) return;
   const double cost = p->result.best_cost;
   const uint64_t version = p->result.version;
@@ -223,77 +88,6 @@ static void end_iteration(SnPlanner *p) {
   if (p->result.best_cost != cost || p->result.version != version) p->progress.trace = SN_TRACE_NONE;
 }
 
-// The state is rolled forward in the tracer's world, which is free until the iterations are done.
-static void begin_rolling(SnPlanner *p) {
-  const SnState view = sn_planner_rollout_state(p, &p->latest.state);
-  sn_world_set_state(p->m, sn_rollout_runner_world(p->runners.tracer), &view);
-  p->progress.rolled = 0;
-  p->progress.rolling = true;
-}
-
-// The state rolled forward is where the optimised part starts.
-static void end_rolling(SnPlanner *p) {
-  sn_planner_store_world(p, sn_rollout_runner_world(p->runners.tracer), &p->progress.start);
-  if (p->progress.lead > 0)
-    sn_planner_prepare(p, &p->progress.start);
-  else
-    sn_planner_copy(p->progress.start.qacc_warmstart, p->latest.state.qacc_warmstart, (size_t)p->m->nv);
-  p->progress.rolling = false;
-}
-
-// The state of the request, all of which is known by now, is the latest one: the plan goes on from there.
-static void end_estimating(SnPlanner *p) {
-  const SnStateBuffer before = p->latest.state;
-  sn_planner_take_estimate(p, &p->progress.estimate);
-  p->latest.state = p->progress.start;
-  p->progress.start = before;
-  p->latest.has_act = true;
-  p->progress.estimating = false;
-  evaluate_first_state(p);
-  p->result.cost_now = p->iterations.state_cost;
-  take_lead(p);
-  shift_nominal(p);
-  sn_planner_grid_schedule(p);
-  sn_planner_policy_begin(p);
-  begin_rolling(p);
-  if (p->progress.lead == 0) end_rolling(p);
-}
-
-SnCode sn_planner_begin(SnPlanner *p, const SnPlanRequest *request, SnError *err) {
-  SnCode code = check_request(p, request, err);
-  if (code != SN_OK) return code;
-  SnEstimate estimate;
-  code = sn_planner_take_state(p, request, &p->progress.start, p->runners.tracer, &estimate, err);
-  if (code != SN_OK) return code;
-  sn_planner_drop_batch(p);
-  p->progress.estimate = estimate;
-  p->result.act_estimated = estimate.act;
-  p->progress.request = *request;
-  p->progress.request.want_states = request->want_states || request->gain_rows > 0;
-  p->progress.began = sn_planner_now(p);
-  p->pending_refused = false;
-  p->result.remark[0] = '\0';
-  sn_planner_watch(p);
-  take_tuned(p);
-  ++p->progress.number;
-
-  p->progress.lead = lead_steps(p, request->latency);
-  p->iterations.next = p->result.iterations = p->result.candidates = 0;
-  p->iterations.shortest = p->iterations.rolling = 0;
-  p->iterations.measured = false;
-  p->iterations.version = p->in_force.version;
-  sn_planner_mark_version(p);
-  p->result.warn = 0;
-  p->result.cost_before = p->result.best_cost = p->result.gradient_norm = NAN;
-  for (int i = 0; i < p->in_force.cost->nterm; ++i) p->result.best_term[i] = NAN;
-  p->progress.active = true;
-  p->progress.finished = p->progress.optimized = false;
-  p->progress.trace = SN_TRACE_NONE;
-  p->progress.estimating = true;
-  if (sn_planner_estimate(p, &p->progress.estimate, -INFINITY)) end_estimating(p);
-  return SN_OK;
-}
-
 // ---- working on it ----
 
 // The end of a slice that ends at `until`.
@@ -301,37 +95,11 @@ static double slice_end(const SnPlanner *p, double until) {
   return until < p->progress.request.deadline ? until : p->progress.request.deadline;
 }
 
-// Estimates until `until` what the state came without; false when there is more.
-static bool estimate_state(SnPlanner *p, double until) {
-  if (!sn_planner_estimate(p, &p->progress.estimate, slice_end(p, until))) return false;
-  end_estimating(p);
-  return true;
-}
-
-// Steps of the lead until `until`; false when there are more.
-static bool roll_forward(SnPlanner *p, double until) {
-  const SnModel *m = p->m;
-  const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, nu = (size_t)m->nu;
-  SnWorld *w = sn_rollout_runner_world(p->runners.tracer);
-  const double stop = slice_end(p, until);
-  for (; p->progress.rolled < p->progress.lead; ++p->progress.rolled) {
-    const size_t t = (size_t)p->progress.rolled;
-    if (stop < INFINITY && sn_planner_now(p) >= stop) return false;
-    sn_planner_copy(p->result.qpos + t * nq, w->qpos, nq);
-    sn_planner_copy(p->result.qvel + t * nv, w->qvel, nv);
-    sn_planner_copy(p->result.act + t * na, w->act, na);
-    sn_planner_copy(w->ctrl, p->result.ctrl + t * nu, nu);
-    sn_rollout_runner_move(p->runners.tracer);
-  }
-  end_rolling(p);
-  return true;
-}
-
 // Iterates until `until`; p->progress.optimized when there is no more to be done.
 static void optimize(SnPlanner *p, double until) {
   const double deadline = sn_planner_iteration_deadline(p), stop = until < deadline ? until : deadline;
   if (in_vain(p)) {
-    end_iteration(p);
+    sn_planner_end_iteration(p);
     p->progress.optimized = true;
     return;
   }
@@ -352,19 +120,14 @@ static void optimize(SnPlanner *p, double until) {
   if (worked == SN_WORKED_PAUSED || worked == SN_WORKED_ROLLED) {
     const bool stays = worked == SN_WORKED_PAUSED && stop == INFINITY;  // a backend that cannot go on
     p->progress.optimized = stays || late || in_vain(p);
-    if (p->progress.optimized) end_iteration(p);
+    if (p->progress.optimized) sn_planner_end_iteration(p);
     return;
   }
-  end_iteration(p);
+  sn_planner_end_iteration(p);
   const int limit = iteration_limit(p);
   const bool endless = limit == 0 && deadline == INFINITY;  // tuned so meanwhile: what there is must do
   const bool full = worked == SN_WORKED_PART && (p->iterations.next == before || stop >= deadline);  // no more fit
   p->progress.optimized = (limit > 0 && p->iterations.next >= limit) || endless || full || late || in_vain(p);
-}
-
-static SnPlanStatus plan_status(const SnPlanner *p) {
-  if (p->result.iterations == 0) return SN_PLAN_WARM_START;
-  return isfinite(p->result.best_cost) ? SN_PLAN_OK : SN_PLAN_DIVERGED;
 }
 
 // States along the optimised rows, behind those of the lead. True when there is no more to be done.
@@ -400,16 +163,14 @@ static bool trace(SnPlanner *p, double until) {
 }
 
 bool sn_planner_is_tracing(const SnPlanner *p) {
-  return p->progress.active && p->progress.request.trace_each && plan_status(p) == SN_PLAN_OK &&
+  return p->progress.active && p->progress.request.trace_each && sn_planner_status(p) == SN_PLAN_OK &&
          (p->progress.trace == SN_TRACE_NONE || p->progress.trace == SN_TRACE_UNDER_WAY);
 }
 
 bool sn_planner_slice(SnPlanner *p, double until) {
   if (!p->progress.active || p->progress.finished) return true;
   if (!p->progress.optimized) sn_planner_watch(p);
-  const bool ready =
-      (!p->progress.estimating || estimate_state(p, until)) && (!p->progress.rolling || roll_forward(p, until));
-  if (!ready) {
+  if (!sn_planner_reach_start(p, slice_end(p, until))) {
     p->progress.finished = sn_planner_now(p) >= p->progress.request.deadline;
     return p->progress.finished;
   }
@@ -423,7 +184,7 @@ bool sn_planner_slice(SnPlanner *p, double until) {
     optimize(p, until);
     if (!p->progress.optimized) return false;
   }
-  const bool wanted = p->progress.request.want_states && plan_status(p) != SN_PLAN_DIVERGED;
+  const bool wanted = p->progress.request.want_states && sn_planner_status(p) != SN_PLAN_DIVERGED;
   p->progress.finished = !wanted || trace(p, until);
   return p->progress.finished;
 }
@@ -437,8 +198,7 @@ static bool takes_along(const SnPlanner *p) {
 void sn_planner_submit(SnPlanner *p) {
   if (!p->progress.active || p->progress.finished || p->progress.optimized || !sn_planner_watch(p) || !takes_along(p))
     return;
-  if (p->progress.estimating && !estimate_state(p, INFINITY)) return;
-  if (p->progress.rolling && !roll_forward(p, INFINITY)) return;
+  if (!sn_planner_reach_start(p, slice_end(p, INFINITY))) return;
   if (!sn_planner_policy_choose(p, INFINITY)) return;
   if (!p->iterations.begun) begin_iteration(p);
   p->iterations.optimizer->submit(p);
@@ -448,139 +208,8 @@ void sn_planner_submit(SnPlanner *p) {
 
 void sn_planner_stop(SnPlanner *p) {
   if (!p->progress.active || p->progress.optimized) return;
-  end_iteration(p);
+  sn_planner_end_iteration(p);
   p->progress.optimized = true;
-}
-
-// The plan that was made is in force from now on.
-static void put_in_force(SnPlanner *p, int rows) {
-  sn_planner_copy(p->active_plan.ctrl, p->result.ctrl, (size_t)rows * (size_t)p->m->nu);
-  p->active_plan.time = p->latest.state.time;
-  p->active_plan.rows = rows;
-}
-
-// Gains of the optimised rows that were asked for; NULL where there are none, with a remark of this description alone.
-static const sn_number *plan_gain(const SnPlanner *p, bool states, const char **remark) {
-  const SnOptimizer *optimizer = p->iterations.optimizer;
-  if (p->progress.request.gain_rows == 0) return NULL;
-  const sn_number *gain = optimizer->gain ? optimizer->gain(p) : NULL;
-  if (gain && states) return gain;
-  if (**remark == '\0')
-    *remark = gain ? "no gains: the deadline left no time for predicted states" : "no gains: no iteration has made any";
-  return NULL;
-}
-
-// ---- whether the cost still falls ----
-
-// What a cost falls by at least, as a part of it: less is what rounding, or a term of little weight, makes of plans
-// that go nowhere.
-static const double least_fall = 1e-3;
-
-// Counts the plans in a row whose iterations have found nothing better than their warm starts, the plan as it stands
-// included. One that has tried nothing beside its warm start, which takes Adam's only iteration, tells nothing.
-static int count_unimproved(const SnPlanner *p) {
-  const SnPlanResult *r = &p->result;
-  if (r->iterations < p->iterations.optimizer->least || !isfinite(r->best_cost)) return p->unimproved;
-  return r->best_cost > (1 - least_fall) * r->cost_before ? p->unimproved + 1 : 0;
-}
-
-// Whether a plan is no better than its warm start, and its gradient next to nothing: as at a start that is symmetric,
-// or where no control reaches what the cost looks at.
-static bool is_stuck(const SnPlanner *p) {
-  const double cost = p->result.best_cost, norm = p->result.gradient_norm;
-  return p->result.iterations > 0 && cost > 0 && cost >= p->result.cost_before && norm <= 1e-9 * cost;
-}
-
-// Says so of such a plan, and of one before which the cost has not fallen for as long as the settings say.
-static const char *halt_remark(SnPlanner *p, const SnPlan *plan) {
-  const int patience = p->in_force.settings.patience;
-  char *text = p->result.halt;
-  text[0] = '\0';
-  if (plan->stuck)
-    snprintf(text, sizeof p->result.halt, "no progress: gradient norm %.2g", plan->gradient_norm);
-  else if (patience > 0 && plan->unimproved >= patience)
-    snprintf(text, sizeof p->result.halt, "no improvement for %d plans", plan->unimproved);
-  return text;
-}
-
-// The plan as it stands, the lead first. Between two slices the nominal is the best so far.
-static void describe_plan(SnPlanner *p, SnPlan *plan) {
-  const SnModel *m = p->m;
-  const SnPlanStatus status = plan_status(p);
-  const int rows = status == SN_PLAN_DIVERGED ? 0 : p->progress.lead + p->horizon;
-  if (rows > 0)
-    sn_planner_copy(p->result.ctrl + (size_t)p->progress.lead * (size_t)m->nu, p->warm_start.ctrl,
-                    (size_t)p->horizon * (size_t)m->nu);
-  const bool states = rows > 0 && p->progress.trace == SN_TRACE_DONE;
-  const char *remark = p->result.remark;
-  const sn_number *gain = plan_gain(p, states, &remark);
-  const int wanted = p->progress.request.gain_rows;
-  const double end = sn_planner_now(p);
-  *plan = (SnPlan){.status = status,
-                   .number = p->progress.number,
-                   .stamp = p->latest.state.time,
-                   .start = p->latest.state.time,
-                   .step = p->h,
-                   .lead = rows > 0 ? p->progress.lead : 0,
-                   .nstep = rows,
-                   .nu = m->nu,
-                   .nq = m->nq,
-                   .nv = m->nv,
-                   .na = m->na,
-                   .nterm = p->in_force.cost->nterm,
-                   .ctrl = rows > 0 ? p->result.ctrl : NULL,
-                   .qpos = states ? p->result.qpos : NULL,
-                   .qvel = states ? p->result.qvel : NULL,
-                   .act = states ? p->result.act : NULL,
-                   .gain = gain,
-                   .gain_rows = gain ? (wanted < p->horizon ? wanted : p->horizon) : 0,
-                   .cost = p->result.cost,
-                   .version = p->result.version,
-                   .cost_before = p->result.cost_before,
-                   .cost_after = p->result.best_cost,
-                   .term = p->result.best_term,
-                   .cost_now = p->result.cost_now,
-                   .iterations = p->result.iterations,
-                   .candidates = p->result.candidates,
-                   .gradient_norm = p->result.gradient_norm,
-                   .deadline_met = end <= p->progress.request.deadline,
-                   .act_estimated = p->result.act_estimated,
-                   .backend = sn_backend_name(p->device.backend),
-                   .device_lost = p->device.lost,
-                   .warn = p->result.warn,
-                   .seconds = end - p->progress.began,
-                   .from_policy = p->policy.taken,
-                   .stuck = is_stuck(p),
-                   .unimproved = count_unimproved(p),
-                   .ngate = p->in_force.cost->ngate,
-                   .gate_number = p->result.gate_number,
-                   .gate_factor = p->result.gate_factor};
-  plan->remark = *remark ? remark : halt_remark(p, plan);
-}
-
-void sn_planner_finish(SnPlanner *p, SnPlan *plan) {
-  memset(plan, 0, sizeof *plan);
-  if (!p->progress.active) {
-    plan->status = SN_PLAN_DIVERGED;
-    return;
-  }
-  if (p->progress.estimating) end_estimating(p);  // with what there is of it
-  if (p->progress.request.trace_each) sn_planner_drop_batch(p);
-  end_iteration(p);
-  p->progress.active = false;
-  describe_plan(p, plan);
-  p->unimproved = plan->unimproved;
-  if (plan->nstep > 0) {
-    put_in_force(p, plan->nstep);
-    if (p->iterations.optimizer->advance) p->iterations.optimizer->advance(p);
-  } else {
-    sn_planner_reset_nominal(p);
-  }
-}
-
-void sn_planner_drop(SnPlanner *p) {
-  sn_planner_drop_batch(p);
-  p->progress.active = false;
 }
 
 int sn_planner_iterations(const SnPlanner *p) { return p->progress.active ? p->result.iterations : 0; }
@@ -590,14 +219,6 @@ bool sn_planner_is_refined(const SnPlanner *p) {
   const int least = sn_planner_least_iterations_of(p->iterations.optimizer, &p->in_force.settings);
   const int limit = iteration_limit(p);
   return counted(p) >= (limit > 0 && limit < least ? limit : least);
-}
-
-uint64_t sn_planner_number(const SnPlanner *p) { return p->progress.number; }
-
-bool sn_planner_peek(SnPlanner *p, SnPlan *plan) {
-  if (!p->progress.active || p->result.iterations == 0) return false;
-  describe_plan(p, plan);
-  return true;
 }
 
 SnCode sn_planner_plan(SnPlanner *p, const SnPlanRequest *request, SnPlan *plan, SnError *err) {

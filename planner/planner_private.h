@@ -326,11 +326,25 @@ int sn_planner_least_iterations_of(const SnOptimizer *optimizer, const SnSetting
 // Returns the optimizer that the settings name.
 static inline const SnOptimizer *sn_planner_optimizer(const SnSettings *s) { return sn_optimizers[s->planner]; }
 
-// Puts the pending settings, and the optimizer that they name, in force. On failure nothing is changed.
+// planner_begin.c: puts the pending settings, and the optimizer that they name, in force. On failure nothing is
+// changed.
 SnCode sn_planner_take_settings(SnPlanner *p, SnError *err);
-// Notes that the costs of the result are now those under the weights and targets of the iterations that end.
+// planner_begin.c: puts in force what was tuned since the iteration before, all of it at once.
+void sn_planner_take_changes(SnPlanner *p);
+// planner_begin.c: estimates what the state came without and rolls it forward, until `stop` [s on the clock]. Returns
+// whether it is where the optimised rows start.
+bool sn_planner_reach_start(SnPlanner *p, double stop);
+// planner_begin.c: goes on from the state with what is estimated of it by now.
+void sn_planner_end_estimating(SnPlanner *p);
+// planner_plan.c: takes what counts of the iterations under way, if there are any.
+void sn_planner_end_iteration(SnPlanner *p);
+// planner_result.c: returns the status of the plan as it stands.
+SnPlanStatus sn_planner_status(const SnPlanner *p);
+// planner_begin.c: notes that the costs of the result are now those under the weights and targets of the iterations
+// that end.
 void sn_planner_mark_version(SnPlanner *p);
-// Returns when iterations must stop [s on the clock] so that predicted states are still computed before the deadline.
+// planner_plan.c: returns when iterations must stop [s on the clock] so that predicted states are still computed before
+// the deadline.
 double sn_planner_iteration_deadline(const SnPlanner *p);
 
 // planner_grid.c: checks that a planner with these settings can have their time grid; writes it into `grid`, which may
