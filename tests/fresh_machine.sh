@@ -8,6 +8,7 @@
 #   tests/fresh_machine.sh --bring build/wheel/sinew-*.whl 'clients/python/wheel.sh --test sinew-*.whl'
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. clients/package/debian.sh
 
 bring=
 [ "${1:-}" != --bring ] || { bring=$(readlink -f "${2:?--bring wants a file}"); shift 2; }
@@ -22,11 +23,8 @@ cleanup() {
 }
 trap cleanup EXIT
 
-mirror=$(grep -rhoE '^URIs: *[^ ]+|^deb +(\[[^]]*\] +)?[^ ]+' /etc/apt/sources.list.d/debian.sources /etc/apt/sources.list 2>/dev/null |
-  grep -oE 'https?://[^ ]+' | sed -n 1p || true)
-[ -n "$mirror" ] || { echo "no package mirror found in /etc/apt" >&2; exit 2; }
 echo "== bare Debian 12 in $root"
-debootstrap --variant=minbase --include=ca-certificates,git bookworm "$root" "$mirror" >/dev/null
+make_debian "$root" ca-certificates,git
 
 # The machine's own settings for apt, pip and name resolution.
 rm -f "$root/etc/apt/sources.list"

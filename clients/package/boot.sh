@@ -7,6 +7,7 @@
 # Tried are: start, notification, what the process may do, a plan and its model's import under the unit's filters, reloads of good
 # and bad files, a restart and a kill with a named session, the watchdog of a daemon that hangs, a stop, the unit of a user, removal.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/debian.sh"
 
 fail() { echo "boot: $1" >&2; exit 1; }
 say() { echo "boot: $1" >&2; }
@@ -57,14 +58,9 @@ keeps_robot() {
 }
 
 set_up() {
-  local mirror
   if [ ! -e "$bare/etc/debian_version" ]; then
     say "sets up a Debian in $bare"
-    # shellcheck disable=SC2016  # apt's own variable
-    mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 'Component: main' | head -1)
-    [ -n "$mirror" ] || fail "the sources of apt name no Debian 12"
-    debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus,libpam-systemd,procps bookworm "$bare" "$mirror" >"$work/debootstrap.log" 2>&1 ||
-      { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
+    make_debian "$bare" systemd,systemd-sysv,dbus,libpam-systemd,procps || fail "no Debian"
   fi
   cp -a "$bare" "$root"
   cp "$deb" "$root/opt/sinew.deb"

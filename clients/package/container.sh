@@ -8,6 +8,7 @@
 # in the container after that. Where no registry answers, the base image is made of a Debian from apt's own source (debootstrap).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+. clients/package/debian.sh
 
 fail() { echo "container: $1" >&2; exit 1; }
 say() { echo "container: $1" >&2; }
@@ -38,13 +39,9 @@ base() { sed -n 's/^FROM \([^ ]*\).*/\1/p' daemon/service/Containerfile | tail -
 
 # Makes the base image of apt's own source, with what this machine has been told of authorities and of Python's packages.
 make_base() {
-  local mirror root=$work/base
-  command -v debootstrap >/dev/null || fail "no registry answers, and there is no debootstrap to make $(base) with"
-  # shellcheck disable=SC2016  # apt's own variable
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Codename: bookworm' 'Component: main' | head -1)
-  [ -n "$mirror" ] || fail "the sources of apt name no Debian 12"
+  local root=$work/base
   say "no registry answers: $(base) is made by debootstrap"
-  debootstrap --variant=minbase bookworm "$root" "$mirror" >"$work/debootstrap.log" 2>&1 || { tail -5 "$work/debootstrap.log" >&2; fail "no Debian"; }
+  make_debian "$root" || fail "no Debian"
   [ ! -e /etc/pip.conf ] || cp /etc/pip.conf "$root/etc/"
   mkdir -p "$root/usr/local/share/ca-certificates"
   find /usr/local/share/ca-certificates -name '*.crt' -exec cp -L {} "$root/usr/local/share/ca-certificates/" ';'
