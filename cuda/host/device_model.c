@@ -118,7 +118,7 @@ static SnCode choose_thread(SnDeviceModel *d, const SnParts *model, SnError *err
 }
 
 // A block is one warp unless somebody asks for something else: more lanes hardly shorten the path of a world
-// (cuda/README.md), and take the room of other worlds.
+// (cuda/MEASURED.md), and take the room of other worlds.
 static SnCode choose_shapes(SnDeviceModel *d, const SnParts *model, SnError *err) {
   SnDevice *device = d->host->device;
   const int asked = d->host->block_threads, threads = asked >= SN_WARP ? asked : SN_WARP;

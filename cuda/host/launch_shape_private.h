@@ -6,7 +6,7 @@
 #include "cuda/device/device.h"
 
 // Gives the threads of a world where there are more of them than the device runs at once with a warp each. Four worlds
-// share a warp then: most phases of a step have work for few lanes (cuda/README.md).
+// share a warp then: most phases of a step have work for few lanes (cuda/MEASURED.md).
 enum { SN_PART_OF_WARP = 8 };
 
 // Describes how a kernel is launched.

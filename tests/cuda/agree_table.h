@@ -1,4 +1,4 @@
-// How well backends agree: one row a kind of comparison. The tolerances are those that cuda/README.md documents.
+// How well backends agree: one row a kind of comparison. The tolerances are those that cuda/MEASURED.md documents.
 #ifndef SINEW_TESTS_CUDA_AGREE_TABLE_H_
 #define SINEW_TESTS_CUDA_AGREE_TABLE_H_
 

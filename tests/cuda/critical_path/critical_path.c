@@ -14,7 +14,8 @@
 #include "tests/cuda/critical_path/counter.h"
 
 // What the estimate of a time is made of. The first three are taken from other devices' published latencies of loads
-// that hit a cache, of barriers of a block and of shuffles of a warp; no device has confirmed them. See cuda/README.md.
+// that hit a cache, of barriers of a block and of shuffles of a warp; no device has confirmed them. See
+// cuda/MEASURED.md.
 #define CYCLES_ACCESS 30.0
 #define CYCLES_BARRIER 35.0
 #define CYCLES_SHUFFLE 25.0

@@ -4,7 +4,7 @@
     critical_path.py [--build FOLDER] [--lanes N] [--check] [--json | --write PAGE]
 
 Builds program critical_path in FOLDER (build/release), lets sinew-import make the models, and prints the table of
-cuda/README.md. --write puts it between the marker lines of that page, --json prints what the program says of each
+cuda/MEASURED.md. --write puts it between the marker lines of that page, --json prints what the program says of each
 model. --check ends with 1 where a model has more phases or accesses than LIMITS: what is gained stays.
 """
 
