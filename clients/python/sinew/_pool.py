@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+from weakref import ReferenceType, ref
 
 from sinew import _core
 from sinew.cfd import CFD
@@ -22,6 +23,7 @@ from sinew.model import Model
 __all__ = ["Key", "Lease", "lease", "threads_of_cpu"]
 
 _MOST_IDLE = 256  # batches: a return over a short horizon has one for each of its calls
+_MOST_MODELS = 16  # of idle batches: each has a world for every thread, megabytes of a hand
 _MOST_NUMBERS = 32 << 20  # doubles that idle batches may hold
 _SLACK = 4  # an idle batch serves calls that need at least this part of it
 
@@ -78,7 +80,8 @@ class _Held:
     batch: _core.Batch
     capacity: int
     steps: int
-    numbers: int  # about how many doubles it holds
+    numbers: int  # about how many doubles of trajectories it holds
+    model: ReferenceType[Model]  # whose death ends its use: nobody else can ask for a batch of this key
 
 
 class _Cache:
@@ -119,15 +122,36 @@ class _Cache:
     def give(self, held: _Held) -> None:
         """Take back a batch; the ones that have been idle for longest go where there are too many."""
         self.idle.append(held)
-        while len(self.idle) > _MOST_IDLE or sum(x.numbers for x in list(self.idle)) > _MOST_NUMBERS:
+        if held.model() is None:
+            self.forget(held.model)
+        while _too_many(list(self.idle)):
             try:
                 oldest = self.idle.pop(0)
             except IndexError:
                 return
             oldest.backend.drop(oldest.batch)
 
+    def forget(self, model: ReferenceType[Model]) -> None:
+        """Free the idle batches of a model that is no more."""
+        for held in [held for held in self.idle if held.model is model]:
+            try:
+                self.idle.remove(held)
+            except ValueError:  # another thread has taken it
+                continue
+            held.backend.drop(held.batch)
+
+
+def _too_many(idle: list[_Held]) -> bool:
+    if len(idle) > _MOST_IDLE or sum(held.numbers for held in idle) > _MOST_NUMBERS:
+        return True
+    return len(idle) > _MOST_MODELS and len({id(held.key.model) for held in idle}) > _MOST_MODELS
+
 
 _cache = _Cache()
+
+
+def _model_died(model: ReferenceType[Model]) -> None:
+    _cache.forget(model)
 
 
 def _forget() -> None:
@@ -196,7 +220,7 @@ def _make(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> _H
         backend.leave()
         raise
     numbers = count * (steps + 1) * (model.nq + model.nv + 2 * model.nu)
-    return _Held(key, backend, batch, count, steps, numbers)
+    return _Held(key, backend, batch, count, steps, numbers, ref(model, _model_died))
 
 
 def lease(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> Lease:

@@ -540,6 +540,25 @@ def test_ten_thousand_calls_leave_memory_where_it_was() -> None:
     assert resident() - before < 4 << 20
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_hundred_models_leave_little_memory(kept: bool) -> None:
+    model, models = body("cube").model, []
+
+    def work(first: int) -> None:
+        for i in range(first, first + 100):
+            other = model.with_options(timestep=1e-3 + 1e-6 * i)
+            sinew.rollout(other, None, np.zeros((2, model.nu)), threads=8)
+            if kept:
+                models.append(other)
+
+    work(0)
+    gc.collect()
+    before = resident()
+    work(100)
+    gc.collect()
+    assert resident() - before < 40 << 20  # their batches, were all of them kept, are five times as large
+
+
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("name", ["hand", "cube", "mocap"])
 def test_rollouts_go_on_where_others_have_ended(name: str, many: bool) -> None:
