@@ -83,7 +83,8 @@ class Batch(Named):
             raise not_a_model("model", model)
         if device != "cpu":
             raise UnsupportedError(f"device: {device!r}, a Batch steps on 'cpu'; sinew.rollout runs on devices")
-        native = _core.Bodies(model._native, whole("nsim", nsim), whole("threads", threads))
+        nsim = whole("nsim", nsim)
+        native = _core.Bodies(model._native, nsim, whole("threads", threads))
         fields = {
             name: (integer, given, () if rows * cols == 1 and name in _NUMBERS else (rows, cols)[: 1 + (cols > 1)])
             for name, integer, given, rows, cols in native.fields()
@@ -101,6 +102,9 @@ class Batch(Named):
 
     def __repr__(self) -> str:
         return f"<sinew.Batch of {self.nsim} x {self.model!r}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a Batch is neither copied nor pickled: make another one, and write `state` into its arrays")
 
     # ---- fields ----
 
@@ -148,7 +152,7 @@ class Batch(Named):
             raise AttributeError(f"{name}: a Batch has no such input{did_you_mean(name, self._inputs())}")
         rows = self._writable(name)
         try:
-            rows[...] = value
+            rows[...] = value if self._fields[name][0] else doubles(name, value)
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"{name}: {error}") from None
 
@@ -205,7 +209,7 @@ class Batch(Named):
         if self._models is None or isinstance(self._models, Model):
             of = getattr(self._models or self.model, field)
             return np.broadcast_to(of, (self.nsim, *of.shape))
-        rows = np.stack([getattr(model, field) for model in self._models])
+        rows = np.stack([getattr(self._own.get(sim, self.model), field) for sim in range(self.nsim)])
         rows.flags.writeable = False
         return rows
 
@@ -483,6 +487,9 @@ class Batch(Named):
         n = self.nsim if of is None else len(of)
         ctrl = None if control is None else self._control(control, n, steps)
         names = (record,) if isinstance(record, str) else tuple(record)
+        unknown = [name for name in out or () if name not in names]
+        if unknown:
+            raise ArgumentError(f"out: {unknown[0]!r} is not recorded: {', '.join(names)}")
         result = {name: self._record(name, (n, steps), out or {}) for name in names}
         self._run(of, steps, ctrl, result or {"time": self._record("time", (n, steps), {})})
         return result

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sinew import _core
 from sinew.errors import ArgumentError
 
-__all__ = ["CFD"]
+__all__ = ["CFD", "checked_cfd"]
 
 _BACKWARD, _FORWARD = 1, 2  # SinewCfdUse
 
@@ -56,3 +56,10 @@ class CFD:
         use = _FORWARD if self.forward else _BACKWARD
         solimp = [float(x) for x in self.solimp]
         return _core.Cfd(use, solimp, self.softplus, self.friction, self.surrogate, bodies, self.smooth)
+
+
+def checked_cfd(cfd: CFD) -> CFD:
+    """Return settings of contacts from distance; refuse what is something else."""
+    if not isinstance(cfd, CFD):
+        raise ArgumentError(f"cfd: {type(cfd).__name__}, expected a sinew.CFD")
+    return cfd

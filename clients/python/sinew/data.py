@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import as_array, doubles, given, history_of, one_state, row, shape_text
-from sinew.cfd import CFD
+from sinew._arrays import as_array, doubles, given, history_of, one_state, row, shape_text, whole
+from sinew.cfd import CFD, checked_cfd
 from sinew.distance import Distance, distance_of
 from sinew.errors import ArgumentError
 from sinew.model import Model, not_a_model
@@ -74,6 +74,9 @@ class Data(Named):
     these arrays is asked for, the last step or forward is made once more to fill it, and from then on every step
     computes it; with all frames a step can take twice as long. For many steps there is `sinew.rollout`.
 
+    A copy (`copy.copy`, `copy.deepcopy`, pickle) has the inputs and the contacts from distance; outputs are there after
+    its next step or forward.
+
     A body belongs to one thread at a time: a call while another is under way raises `StateError`. Calls that compute
     release the interpreter's lock.
 
@@ -91,13 +94,14 @@ class Data(Named):
     model: Model
     _native: _core.Data
     _inputs: frozenset[str]
+    _cfd: CFD | None
 
     def __init__(self, model: Model):
         if not isinstance(model, Model):
             raise not_a_model("model", model)
         native = _core.Data(model._native)
         inputs = frozenset(name for name, is_input in native.fields() if is_input)
-        self.__dict__.update(model=model, _native=native, _inputs=inputs)
+        self.__dict__.update(model=model, _native=native, _inputs=inputs, _cfd=None)
 
     # ---- arrays ----
 
@@ -216,7 +220,7 @@ class Data(Named):
         DivergedError
             A number is NaN or beyond 1e10: the step and the number. The body stays at the last good state.
         """
-        self._native.step(nstep)
+        self._native.step(whole("nstep", nstep))
 
     def forward(self) -> None:
         """Compute everything at the present state, `sensordata` included, without a step, as ``mj_forward``.
@@ -263,22 +267,27 @@ class Data(Named):
 
     def copy_state_from(self, other: Data) -> None:
         """Copy all that the next step depends on from a body of the same model: state, controls, warm start."""
+        if not isinstance(other, Data):
+            raise ArgumentError(f"other: {type(other).__name__}, expected a sinew.Data")
         self._native.copy_state(other._native)
 
     def __copy__(self) -> Data:
         copy = Data(self.model)
         copy.copy_state_from(self)
+        copy.set_cfd(self._cfd)
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Data:
         return self.__copy__()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Data, (self.model,), {name: np.array(getattr(self, name)) for name in self._inputs}
+        inputs = {name: np.array(getattr(self, name)) for name in self._inputs}
+        return Data, (self.model,), {"inputs": inputs, "cfd": self._cfd}
 
-    def __setstate__(self, inputs: dict[str, Any]) -> None:
-        for name, value in inputs.items():
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state["inputs"].items():
             setattr(self, name, value)
+        self.set_cfd(state["cfd"])
 
     @property
     def warnings(self) -> Warnings:
@@ -293,7 +302,8 @@ class Data(Named):
 
     def set_cfd(self, cfd: CFD | None) -> None:
         """Set how contacts act from a distance, from now on; None: MuJoCo's contacts."""
-        self._native.set_cfd(None if cfd is None else cfd._native())
+        self._native.set_cfd(None if cfd is None else checked_cfd(cfd)._native())
+        self.__dict__["_cfd"] = cfd
 
     @overload
     def jacobian(self, sensors: Literal[False] = False) -> tuple[_Doubles, _Doubles]: ...

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 
 import mujoco
 import mujoco.batch
@@ -271,6 +273,8 @@ def test_models_of_the_caller(cube: sinew.Model) -> None:
     first = {name: rows[0] for name, rows in vars(now).items()}
     alone = sinew.rollout(cube, first, np.ones((1, 2)))
     assert np.array_equal(batch.qpos[0], alone.qpos[1])
+    batch.set_models([heavy, None, heavy])
+    assert np.array_equal(batch.body("cube").mass[:, 0], [m.body("cube").mass[0] for m in (heavy, cube, heavy)])
     batch.set_models(None)
     assert batch.models is None
     assert batch.get_model(1) is cube
@@ -335,6 +339,9 @@ def test_records_of_diverged_simulations_repeat_the_last_state(cube: sinew.Model
         (lambda b: b.rollout(0), "nstep: 0"),
         (lambda b: b.rollout(3, np.zeros((3, 3))), r"control: shape \(3, 3\), expected \(3, 2\) or \(4, 3, 2\)"),
         (lambda b: b.rollout(3, out={"qpos": np.zeros((4, 3, 11))}), "out: 'qpos' must be"),
+        (lambda b: b.rollout(3, out={"qvel": np.zeros((4, 3, 10))}), "out: 'qvel' is not recorded: qpos"),
+        (lambda b: setattr(b, "ctrl", None), "ctrl: numbers of type object"),
+        (lambda b: setattr(b, "qpos", [1, 2]), "qpos: could not broadcast"),
         (lambda b: b.reset(keyframe=2), "keyframe: 2, allowed is -1 to 1"),
         (lambda b: b.reset([0], [0, 1]), "keyframe: expected an index"),
         (lambda b: b.get_model(4), "simulation 4, allowed"),
@@ -345,6 +352,12 @@ def test_records_of_diverged_simulations_repeat_the_last_state(cube: sinew.Model
 def test_wrong_input_is_refused_in_words(cube: sinew.Model, call, text: str) -> None:
     with pytest.raises(ArgumentError, match=text):
         call(sinew.Batch(cube, 4))
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_batches_are_not_copied(cube: sinew.Model, copied) -> None:
+    with pytest.raises(TypeError, match="a Batch is neither copied nor pickled"):
+        copied(sinew.Batch(cube, 2))
 
 
 def test_batches_that_cannot_be_made_are_refused(cube: sinew.Model) -> None:
