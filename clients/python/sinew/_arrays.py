@@ -42,9 +42,13 @@ def doubles(name: str, x: ArrayLike) -> Doubles:
     """Return `x` as a contiguous, aligned array of doubles, itself where it is one."""
     if type(x) is np.ndarray and x.dtype == _DOUBLE and x.flags.c_contiguous and x.flags.aligned:
         return x
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ArgumentError(
+            f"{name}: {np.count_nonzero(np.ma.getmaskarray(x))} of its numbers are masked, expected none"
+        )
     try:
         array = np.asarray(x)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # the last one: a tensor that requires a gradient
         raise ArgumentError(f"{name}: {error}") from None
     if array.dtype.kind not in "fiu":
         raise ArgumentError(f"{name}: numbers of type {array.dtype}, expected real numbers")

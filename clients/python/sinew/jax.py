@@ -31,9 +31,9 @@ from sinew._arrays import layout, state_shapes, whole
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, UnsupportedError
 from sinew.model import Model
-from sinew.nearest_points import check_derivative, nearest_points_vjp
+from sinew.nearest_points import check_derivative, nearest_points_vjp, pair_indices
 from sinew.nearest_points import nearest_points as _nearest_points
-from sinew.rollout import cfd_key, derived_model
+from sinew.rollout import cfd_key, derived_model, device_name
 from sinew.state import State, StateLike
 from sinew.trajectory import Nearest, Trajectory
 
@@ -79,7 +79,7 @@ def _call_of(model: Model, device: str, threads: int, cfd: CFD | None) -> _Call:
 
     The key is made of their contents: what XLA has compiled may be used again in another process.
     """
-    settings = (device, threads, cfd_key(cfd))
+    settings = (device_name(device), threads, cfd_key(cfd))
     key = hashlib.sha256(_digest(model) + repr(settings).encode()).hexdigest()
     _device(device, threads).add(key, model._native, None if cfd is None else cfd._native())
     return _Call(key, model.nq, model.nv, model.na, model.nu, model.nsensordata)
@@ -340,10 +340,14 @@ def nearest_points(
 
     Raises
     ------
+    NotFoundError
+        A geom that the model does not have.
     ArgumentError
         A shape or a type.
     UnsupportedError
         A derivative of the derivative.
+    jax.errors.JaxRuntimeError
+        What is found while XLA computes, with the text of `sinew.nearest_points`: a number that is NaN or beyond 1e10.
 
     Notes
     -----
@@ -357,11 +361,12 @@ def nearest_points(
         raise ArgumentError(f"qpos: shape {qpos.shape}, expected ({model.nq},) or (N, {model.nq})")
     if mocap is not None and mocap.shape != (model.nmocap, 7):
         raise ArgumentError(f"mocap: shape {mocap.shape}, expected ({model.nmocap}, 7)")
-    widths = ((len(pairs),), (len(pairs), 2, 3), (len(pairs), 3))
+    geoms = pair_indices(model, pairs)
+    widths = ((len(geoms),), (len(geoms), 2, 3), (len(geoms), 3))
 
     def found(at: Any) -> Any:
         rows = {"qpos": np.reshape(at, (-1, model.nq)).astype(float), "mocap": mocap}
-        return _nearest_points(model, rows, pairs, limit=limit, threads=threads)
+        return _nearest_points(model, rows, geoms, limit=limit, threads=threads)
 
     def there(at: Any) -> Any:
         parts = found(at)

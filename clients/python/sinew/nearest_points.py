@@ -72,12 +72,12 @@ class NearestGradient:
     parameters: Doubles | None = None
 
 
-def _pairs(model: Model, pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer]) -> NDArray[np.int32]:
+def pair_indices(model: Model, pairs: Sequence[tuple[str | int, str | int]] | NDArray[np.integer]) -> NDArray[np.int32]:
     """Return pairs of geoms as indices, (K, 2). Arrays of indices that all are geoms take no loop."""
     given: NDArray[Any] = np.asarray(pairs if isinstance(pairs, np.ndarray) else ())
     whole_numbers = given.ndim == 2 and given.shape[1] == 2 and np.issubdtype(given.dtype, np.integer)
     if whole_numbers and np.all((given >= 0) & (given < model.ngeom)):
-        return np.ascontiguousarray(given, np.int32)
+        return np.array(given, np.int32, order="C")  # a copy: the caller may write into its array before the way back
     found = [[object_id(model, "geom", geom) for geom in pair] for pair in pairs]
     if any(len(pair) != 2 for pair in found):
         raise ArgumentError("pairs: expected two geoms each")
@@ -132,7 +132,7 @@ def nearest_points(
         raise not_a_model("model", model)
     given = inputs(model, state, None, 0)
     _, qpos, _, _, mocap, _, _, _ = (None if x is None else x.copy() for x in given.arrays)
-    of, n, far = _pairs(model, pairs), given.count, float(row("limit", limit))
+    of, n, far = pair_indices(model, pairs), given.count, float(row("limit", limit))
     if far == 0:
         raise ArgumentError("limit: 0, expected a distance other than 0")
     dist, points = np.empty((n, len(of))), np.empty((3, n, len(of), 3))

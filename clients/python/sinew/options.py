@@ -114,7 +114,10 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 def integrator_number(integrator: str | int) -> int:
     """Return the number (``mjtIntegrator``) of an integrator that is given by name or number."""
-    return int(_value("integrator", integrator))
+    number = _value("integrator", integrator)
+    if not isinstance(number, int):
+        raise ArgumentError(f"option integrator: {integrator!r}, expected a name or a number")
+    return number
 
 
 def _value(name: str, value: Any) -> Any:
@@ -126,7 +129,7 @@ def _value(name: str, value: Any) -> Any:
         return choices.index(value.lower())
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last one: a tensor that requires a gradient
         raise ArgumentError(f"option {name}: {value!r}, expected a number or a few") from None
     if array.ndim > 0:
         return [float(x) for x in array.ravel()]

@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, Inputs, as_array, check_out, doubles, inputs, whole
+from sinew._arrays import Doubles, Inputs, as_array, check_out, doubles, inputs, row, whole
 from sinew._pool import Key, Lease, lease
-from sinew.cfd import CFD
+from sinew.cfd import CFD, checked_cfd
 from sinew.errors import ArgumentError, DivergedError, StateError
 from sinew.model import Model, not_a_model
 from sinew.model_tangents import ModelTangents, native_tangents
+from sinew.options import integrator_number
 from sinew.state import State, StateLike
 
 __all__ = ["Gradient", "Rollout", "rollout", "rollout_vjp"]
@@ -163,7 +164,7 @@ class Gradient:
 
 # ---- what a call is made of ----
 
-_with_integrator: WeakKeyDictionary[Model, dict[Any, Model]] = WeakKeyDictionary()
+_with_integrator: WeakKeyDictionary[Model, dict[int, Model]] = WeakKeyDictionary()
 
 
 def derived_model(model: Model, integrator: str | int | None) -> Model:
@@ -172,20 +173,26 @@ def derived_model(model: Model, integrator: str | int | None) -> Model:
         raise not_a_model("model", model)
     if integrator is None:
         return model
-    made = _with_integrator.setdefault(model, {})
-    if integrator not in made:
-        made[integrator] = model.with_options(integrator=integrator)
-    return made[integrator]
+    made, number = _with_integrator.setdefault(model, {}), integrator_number(integrator)
+    if number not in made:
+        made[number] = model.with_options(integrator=number)
+    return made[number]
 
 
 def cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
     """Return settings by their values."""
     if cfd is None:
         return None
-    if not isinstance(cfd, CFD):
-        raise ArgumentError(f"cfd: {type(cfd).__name__}, expected a sinew.CFD")
-    bodies = None if cfd.bodies is None else tuple(cfd.bodies)
+    bodies = checked_cfd(cfd).bodies
+    bodies = None if bodies is None else tuple(bodies)
     return (tuple(cfd.solimp), cfd.softplus, cfd.friction, cfd.surrogate, bodies, cfd.forward, cfd.smooth)
+
+
+def device_name(device: str) -> str:
+    """Return the name of a device; refuse what is no name, such as a device of PyTorch's or JAX's."""
+    if not isinstance(device, str):
+        raise ArgumentError(f"device: {device!r}, expected a name, as 'cpu' or 'cuda'")
+    return device
 
 
 def batch_key(
@@ -205,8 +212,8 @@ def batch_key(
     threads, block_threads = whole("threads", threads), whole("block_threads", block_threads)
     if device == "cpu" and block_threads != 0:
         raise ArgumentError(f"block_threads: {block_threads}, with device 'cpu' allowed is 0: it is for devices")
-    settings = (native, cfd_key(cfd), bool(gradients), max_velocity)
-    return Key(model._native, device, threads, block_threads, *settings)
+    settings = (native, cfd_key(cfd), bool(gradients), float(row("max_velocity", max_velocity)))
+    return Key(model._native, device_name(device), threads, block_threads, *settings)
 
 
 # ---- results ----
@@ -382,7 +389,8 @@ def _computed(
     result = Rollout()
     result.__dict__.update(
         results, model=model, qacc_warmstart=end, status=status, good_states=good_states, warnings=warnings,
-        cost=cost, terms=term, _lease=leased, _count=count, _steps=steps, _many=given.many, _mocap=mocap,
+        cost=cost, terms=term, _lease=leased, _count=count, _steps=steps, _many=given.many,
+        _mocap=None if mocap is None else mocap.copy(),
     )  # fmt: skip
     return result
 

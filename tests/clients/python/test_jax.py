@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sinew
-from sinew.errors import ArgumentError, UnsupportedError
+from sinew.errors import ArgumentError, NotFoundError, UnsupportedError
 
 jax = pytest.importorskip("jax", reason="JAX is not there")
 jax.config.update("jax_enable_x64", True)
@@ -374,6 +374,8 @@ def test_nearest_points_refuse_what_they_have_not() -> None:
         sinew_jax.nearest_points(model, {"qpos": jnp.ones(3)}, WALL)
     with pytest.raises(ArgumentError, match=r"mocap: shape \(2, 7\), expected \(0, 7\)"):
         sinew_jax.nearest_points(model, {"qpos": jnp.ones(4), "mocap": np.ones((2, 7))}, WALL)
+    with pytest.raises(NotFoundError, match="the model has no geom 'ghost'"):
+        sinew_jax.nearest_points(model, None, [("ghost", 0)])
     with pytest.raises(ArgumentError, match="derivative: 'foo', expected 'exact' or 'surrogate'"):
         sinew_jax.nearest_points(model, None, WALL, derivative="foo")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match=r"second derivatives: sinew.jax.nearest_points"):

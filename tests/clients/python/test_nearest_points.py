@@ -181,6 +181,15 @@ def test_pairs_as_an_array_are_those_by_name(model: sinew.Model, states: np.ndar
     assert np.array_equal(by_name.fromto, by_index.fromto)
 
 
+def test_pairs_may_be_written_over_before_the_way_back(model: sinew.Model, states: np.ndarray) -> None:
+    names = list(model.names("geom"))
+    indices = np.array([[names.index(a), names.index(b)] for a, b in PAIRS], np.int32)
+    near = sinew.nearest_points(model, {"qpos": states}, indices)
+    first = sinew.nearest_points_vjp(near, **bars(near)).qpos
+    indices[:] = indices[::-1].copy()
+    np.testing.assert_array_equal(sinew.nearest_points_vjp(near, **bars(near)).qpos, first)
+
+
 def test_no_pairs_and_limits(model: sinew.Model, states: np.ndarray) -> None:
     none = sinew.nearest_points(model, {"qpos": states})
     assert none.dist.shape == (9, 0)

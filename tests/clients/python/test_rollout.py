@@ -117,6 +117,14 @@ def test_without_state_and_controls_it_begins_at_qpos0_at_rest() -> None:
     assert np.array_equal(got.qpos, sinew.rollout(b.model, None, np.zeros((3, b.model.nu))).qpos)
 
 
+def test_the_last_state_is_that_of_the_rollout_whatever_becomes_of_the_arrays_of_its_call() -> None:
+    model = body("mocap").model
+    mocap = np.array([[0, 0, 1, 1, 0, 0, 0.0]])
+    motion = sinew.rollout(model, {"mocap": mocap}, nstep=3)
+    mocap[0, 2] = 5
+    assert motion.last.mocap[0, 2] == 1
+
+
 def test_states_come_as_state_mapping_or_mjdata() -> None:
     b = body("mocap")
     d = mujoco.MjData(b.reference)
@@ -179,6 +187,11 @@ X = np.zeros
         ({"out": {"qpos": X((6, 11))}}, r"out: 'qpos' must be .* of shape \(6, 12\)"),
         ({"out": {"qpos": X((6, 12), np.float32)}}, "out: 'qpos' must be"),
         ({"max_velocity": -1.0}, "max_velocity: -1"),
+        ({"max_velocity": "fast"}, "max_velocity: numbers of type"),
+        ({"device": None}, "device: None, expected a name"),
+        ({"integrator": 1.5}, "integrator: 1.5, expected a whole number"),
+        ({"integrator": ["rk4"]}, r"integrator: \['rk4'\], expected a n"),
+        ({"ctrl": np.ma.masked_greater(np.eye(5, 2), 0)}, "ctrl: 2 of its numbers are masked"),
         ({"model": "hand.xml"}, "model: str, expected a sinew.Model; Model.from_xml reads a file"),
     ],
 )  # fmt: skip

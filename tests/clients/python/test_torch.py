@@ -200,6 +200,19 @@ def test_wrong_tensors_are_refused_in_words(ctrl: object, text: str) -> None:
         rollout(case("cube").model, None, ctrl)
 
 
+def test_functions_of_numpy_refuse_tensors_that_require_gradients() -> None:
+    model, ctrl = case("cube").model, torch.zeros(5, 2, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"ctrl: .*requires grad"):
+        sinew.rollout(model, None, ctrl)
+    with pytest.raises(ArgumentError, match=r"option timestep: .*expected a number"):
+        model.with_options(timestep=torch.tensor(0.001, requires_grad=True))
+
+
+def test_a_device_of_torch_is_refused_in_words() -> None:
+    with pytest.raises(ArgumentError, match=r"device: device\(type='cpu'\), expected a name"):
+        rollout(case("cube").model, None, torch.zeros(5, 2), device=torch.device("cpu"))  # type: ignore[arg-type]
+
+
 def test_the_cpu_has_no_threads_of_a_world() -> None:
     with pytest.raises(ArgumentError, match="block_threads: 1, with device 'cpu'"):
         rollout(case("cube").model, None, torch.zeros(5, 2), block_threads=1)
