@@ -178,11 +178,20 @@ int sinew_batch_terms(const SinewBatch *batch) { return batch && batch->cost ? b
 
 // ---- what is asked ----
 
-SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_t n, SinewError *err) {
-  for (size_t i = 0; x && i < (size_t)rows * n; ++i)
-    if (sn_is_bad(x[i]))
-      return api_fail(err, SINEW_ERR_ARGUMENT, "%s[%zu] of rollout %zu: %g, allowed is a number within +-1e10", name,
-                      i % n, i / n, x[i]);
+// Refuses a number that is NaN or beyond 1e10 among `rows` times n. They are named by rows of `width`, or by their
+// index where that is 0.
+static SinewStatus check_numbers(const char *name, const double *x, int rows, size_t n, int width, SinewError *err) {
+  for (int row = 0; x && row < rows; ++row, x += n)
+    for (size_t i = 0; i < n; ++i) {
+      if (!sn_is_bad(x[i])) continue;
+      char place[48];
+      if (width)
+        snprintf(place, sizeof place, "[%zu][%zu]", i / (size_t)width, i % (size_t)width);
+      else
+        snprintf(place, sizeof place, "[%zu]", i);
+      return api_fail(err, SINEW_ERR_ARGUMENT, "%s%s of rollout %d: %g, allowed is a number within +-1e10", name, place,
+                      row, x[i]);
+    }
   return SINEW_OK;
 }
 
@@ -233,15 +242,15 @@ static SinewStatus check_rollouts(const SinewBatch *b, const SinewRollouts *r, S
                     b->steps);
   const int states = r->one_state ? 1 : r->count;
   SinewStatus status = check_models(b, r, err);
-  if (status == SINEW_OK) status = api_check_numbers("time", r->time, states, 1, err);
-  if (status == SINEW_OK) status = api_check_numbers("qpos", r->qpos, states, (size_t)m->nq, err);
-  if (status == SINEW_OK) status = api_check_numbers("qvel", r->qvel, states, (size_t)m->nv, err);
-  if (status == SINEW_OK) status = api_check_numbers("act", r->act, states, (size_t)m->na, err);
-  if (status == SINEW_OK) status = api_check_numbers("mocap", r->mocap, states, 7 * (size_t)m->nmocap, err);
+  if (status == SINEW_OK) status = check_numbers("time", r->time, states, 1, 0, err);
+  if (status == SINEW_OK) status = check_numbers("qpos", r->qpos, states, (size_t)m->nq, 0, err);
+  if (status == SINEW_OK) status = check_numbers("qvel", r->qvel, states, (size_t)m->nv, 0, err);
+  if (status == SINEW_OK) status = check_numbers("act", r->act, states, (size_t)m->na, 0, err);
+  if (status == SINEW_OK) status = check_numbers("mocap", r->mocap, states, 7 * (size_t)m->nmocap, 7, err);
   if (status == SINEW_OK) status = check_history(m, r->history, states, err);
-  if (status == SINEW_OK) status = api_check_numbers("qacc_warmstart", r->qacc_warmstart, states, (size_t)m->nv, err);
+  if (status == SINEW_OK) status = check_numbers("qacc_warmstart", r->qacc_warmstart, states, (size_t)m->nv, 0, err);
   if (status != SINEW_OK) return status;
-  return api_check_numbers("ctrl", r->ctrl, r->one_ctrl ? 1 : r->count, (size_t)r->steps * (size_t)m->nu, err);
+  return check_numbers("ctrl", r->ctrl, r->one_ctrl ? 1 : r->count, (size_t)r->steps * (size_t)m->nu, m->nu, err);
 }
 
 // Poses of the mocap bodies of state i, apart; NULL: where the model has them.

@@ -77,8 +77,4 @@ SinewStatus api_check_jacobians(const SinewBatch *batch, const char *who, SinewE
 // batch_vjp.c: checks that rollouts are kept. Returns SINEW_ERR_STATE where none are.
 SinewStatus api_check_kept(const SinewBatch *batch, SinewError *err);
 
-// Checks n numbers of each of `count` rollouts, `rows` rows of `name`. Returns SINEW_ERR_ARGUMENT where one is NaN or
-// beyond 1e10.
-SinewStatus api_check_numbers(const char *name, const double *x, int rows, size_t n, SinewError *err);
-
 #endif

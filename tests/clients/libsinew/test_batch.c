@@ -398,9 +398,9 @@ static void test_rollouts_refused(void **state) {
                  {x.qpos + 2 * NQ + 3, (double)INFINITY, "qpos[3] of rollout 2: inf"},
                  {x.qvel, 2e10, "qvel[0] of rollout 0: 2e+10"},
                  {x.act + NA, (double)NAN, "act[0] of rollout 1"},
-                 {x.mocap + 8, -1e11, "mocap[1] of rollout 1"},
+                 {x.mocap + 8, -1e11, "mocap[0][1] of rollout 1"},
                  {x.warmstart + 4, (double)NAN, "qacc_warmstart[0] of rollout 1"},
-                 {x.ctrl + N * T * NU - 1, (double)NAN, "ctrl[35] of rollout 4"}};
+                 {x.ctrl + N * T * NU - 1, (double)NAN, "ctrl[11][2] of rollout 4"}};
   for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
     random_rollouts(&x, 9);
     *numbers[i].at = numbers[i].value;

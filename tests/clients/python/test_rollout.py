@@ -170,7 +170,7 @@ X = np.zeros
         ({"state": {"mocap": X(7)}}, r"mocap: shape \(7,\), expected \(1, 7\) or \(N, 1, 7\)"),
         ({"ctrl": X(2)}, r"ctrl: shape \(2,\), expected \(T, 2\) or \(N, T, 2\)"),
         ({"ctrl": X((5, 3))}, r"ctrl: shape \(5, 3\), expected \(T, 2\) or \(N, T, 2\)"),
-        ({"ctrl": X((5, 2)) + np.nan}, r"ctrl\[0\] of rollout 0: "),
+        ({"ctrl": X((5, 2)) + np.nan}, r"ctrl\[0\]\[0\] of rollout 0: "),
         ({"ctrl": X((0, 2))}, "steps: 0, allowed is 1 to"),
         ({"ctrl": X((0, 5, 2))}, "capacity: 0, allowed is 1 to"),
         ({"ctrl": None}, "ctrl: None"),

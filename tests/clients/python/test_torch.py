@@ -191,7 +191,7 @@ def test_a_rollout_that_diverges_is_nan_with_gradients_of_zero() -> None:
         ),
         (torch.zeros(5, 2).to_sparse(), "ctrl: a tensor of layout torch.sparse_coo"),
         (torch.zeros(5, 3), r"ctrl: shape \(5, 3\), expected \(T, 2\) or \(N, T, 2\)"),
-        (torch.full((5, 2), float("nan")), r"ctrl\[0\] of rollout 0: nan"),
+        (torch.full((5, 2), float("nan")), r"ctrl\[0\]\[0\] of rollout 0: nan"),
         (None, "ctrl: None"),
     ],
 )
