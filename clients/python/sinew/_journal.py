@@ -72,15 +72,21 @@ class Journal:
         try:
             text = self.path.read_bytes() if self.path.exists() else b""
             whole = text[: text.rfind(b"\n") + 1]  # a line that was cut off when a process ended does not count
+            self._check(text, whole, digest)
             if len(whole) < len(text):
                 self.path.write_bytes(whole)
             if not whole:
                 self._write({"digest": digest})
-                return
         except OSError as error:
             raise FileError(f"{self.path}: {error}") from None
+
+    def _check(self, text: bytes, whole: bytes, digest: str) -> None:
+        """Read the lines of a file, which stays as it is; refuse one that is no journal of these evaluations."""
+        first = json.dumps({"digest": digest}).encode()
+        if not whole and first.startswith(text):
+            return
         try:
-            head, *self._kept = [json.loads(line) for line in whole.splitlines()]
+            head, *self._kept = [json.loads(line) for line in (whole or text).splitlines()]
         except ValueError as error:
             raise ArgumentError(f"{self.path}: no journal of evaluations: {error}") from None
         if not isinstance(head, dict) or "digest" not in head:

@@ -319,6 +319,12 @@ def identify(
     ArgumentError
         Bad numbers, no segment that does not diverge, or a journal of another identification.
     """
+    if not isinstance(parameters, Parameters):
+        raise ArgumentError(f"parameters: {type(parameters).__name__}, expected a sinew.Parameters")
+    if loss is not None and not callable(loss):
+        raise ArgumentError(f"loss: {loss!r}, expected a StateLoss, a PoseLoss or None")
+    if integrator is not None and not isinstance(integrator, Mapping):
+        raise ArgumentError(f"integrator: {integrator!r}, expected a mapping of settings or None")
     if optimizer not in _OPTIMIZERS:
         raise ArgumentError(f"optimizer: {optimizer!r}, allowed are {', '.join(_OPTIMIZERS)}")
     if not 0 <= held_out < 1 or min(iterations, substeps, batch, starts) < 1 or not rate > 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sinew._arrays import Doubles
+from sinew._arrays import Doubles, doubles
 from sinew.errors import ArgumentError
 
 __all__ = ["Motion", "Segments"]
@@ -48,12 +48,12 @@ class Motion:
     act: ArrayLike | None = None
 
     def __post_init__(self) -> None:
-        self.qpos, self.qvel = np.asarray(self.qpos, float), np.asarray(self.qvel, float)
+        self.qpos, self.qvel = self._numbers("qpos", self.qpos), self._numbers("qvel", self.qvel)
         arrays: dict[str, Any] = {"qpos": self.qpos, "qvel": self.qvel}
         if self.ctrl is not None:
-            arrays["ctrl"] = self.ctrl = np.asarray(self.ctrl, float)
+            arrays["ctrl"] = self.ctrl = self._numbers("ctrl", self.ctrl)
         if self.act is not None:
-            arrays["act"] = self.act = np.asarray(self.act, float)
+            arrays["act"] = self.act = self._numbers("act", self.act)
         for what, array in arrays.items():
             if array.ndim != 2 or len(array) != len(self.qpos):
                 raise ArgumentError(f"{self.name}: {what} has shape {array.shape}, expected {len(self.qpos)} rows")
@@ -62,7 +62,7 @@ class Motion:
                 raise ArgumentError(f"{self.name}: {what}[{bad[0]}] is not finite: {array[bad[0]]}")
         if self.time is None:
             return
-        times = self.time = np.asarray(self.time, float)
+        times = self.time = self._numbers("time", self.time)
         if times.shape != (len(self.qpos),):
             raise ArgumentError(f"{self.name}: time has shape {times.shape}, expected ({len(self.qpos)},)")
         steps = np.diff(times)
@@ -73,9 +73,17 @@ class Motion:
                 f"{np.median(steps):.6g} s"
             )
 
+    def _numbers(self, what: str, x: ArrayLike) -> Doubles:
+        return doubles(f"{self.name}: {what}", x)
+
 
 def _given(motions: Sequence[Motion]) -> list[str]:
-    """Return which of controls and activations the motions have."""
+    """Return which of controls and activations the motions have; refuse what is no sequence of motions."""
+    if isinstance(motions, Motion):
+        raise ArgumentError("motions: one Motion, expected a sequence of them")
+    for i, motion in enumerate(motions):
+        if not isinstance(motion, Motion):
+            raise ArgumentError(f"motions[{i}]: {type(motion).__name__}, expected a Motion")
     for name, what in (("ctrl", "controls"), ("act", "activations")):
         if len({getattr(motion, name) is None for motion in motions}) > 1:
             raise ArgumentError(f"motions: some have {what} and some have none")
@@ -140,10 +148,10 @@ class Segments:
         ArgumentError
             A motion has one row, or some have controls and others not.
         """
+        some = _given(motions)
         rows = np.array([len(np.asarray(motion.qpos)) for motion in motions])
         if not len(rows) or rows.min() < 2:
             raise ArgumentError("motions: there is none, or one has a single row")
-        some = _given(motions)
         at = [np.minimum(np.arange(rows.max()), n - 1) for n in rows]
         qpos = np.array([np.asarray(motion.qpos)[k] for motion, k in zip(motions, at, strict=True)])
         qvel = np.array([np.asarray(motion.qvel)[k] for motion, k in zip(motions, at, strict=True)])

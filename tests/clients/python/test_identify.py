@@ -117,6 +117,8 @@ def test_bad_recordings() -> None:
         Motion(qpos, qvel[:4], name="toss 3")
     with pytest.raises(errors.ArgumentError, match=r"toss 3: qpos\[2\] is not finite"):
         Motion(np.where(np.arange(5)[:, None] == 2, np.nan, qpos), qvel, name="toss 3")
+    with pytest.raises(errors.ArgumentError, match=r"toss 3: qpos: 5 of its numbers are masked"):
+        Motion(np.ma.masked_greater(np.eye(5, 7), 0), qvel, name="toss 3")
     with pytest.raises(errors.ArgumentError, match=r"toss 3: a gap at row 1: 0.02 s to the next, elsewhere 0.01 s"):
         Motion(qpos, qvel, time=[0, 0.01, 0.03, 0.04, 0.05], name="toss 3")
     with pytest.raises(errors.ArgumentError, match=r"motions: none has 9 rows"):

@@ -155,6 +155,31 @@ def test_a_journal_of_something_else_is_refused(tmp_path: Path) -> None:
         identify(parameters(), motions, iterations=2, journal=tmp_path / "none" / "journal")
 
 
+@pytest.mark.parametrize("text", [b"\x00\x01 numbers", b"time,qpos\n0,1\n0.1,2", b'{"digest": "0"}\n{"what": '])
+def test_a_file_that_is_no_journal_of_it_stays_as_it_is(text: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "recording"
+    path.write_bytes(text)
+    with pytest.raises(errors.ArgumentError, match=r"no journal of evaluations|belongs to another"):
+        identify(parameters(), swings([31]), iterations=2, journal=path)
+    assert path.read_bytes() == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"parameters": None}, "parameters: NoneType, expected a sinew.Parameters"),
+        ({"motions": swings([31])[0]}, "motions: one Motion, expected a sequence"),
+        ({"motions": [(np.ones((5, 1)), np.ones((5, 1)))]}, r"motions\[0\]: tuple, expected a Motion"),
+        ({"loss": "state"}, "loss: 'state', expected a StateLoss"),
+        ({"integrator": "rk4"}, "integrator: 'rk4', expected a mapping"),
+    ],
+)
+def test_wrong_input_is_refused_in_words(changes: dict[str, Any], text: str) -> None:
+    given = {"parameters": parameters(), "motions": swings([31]), "iterations": 2} | changes
+    with pytest.raises(errors.ArgumentError, match=text):
+        identify(given.pop("parameters"), given.pop("motions"), **given)
+
+
 def test_levenberg_marquardt_begins_anew(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     settings: dict[str, Any] = {"optimizer": "lm", "iterations": 20, "journal": tmp_path / "journal"}
