@@ -14,13 +14,15 @@ enum { JOB_ITEMS = 4, JOB_STEPS = 20, JOB_MOST = 37, JOB_STARTS = 3, JOB_ITERATI
 enum { JOB_NUMBERS = 1 << 18 };
 
 // Lists the kinds. Candidates share one state, or have their own and give their states (batch). Gradients are by either
-// method, on rollouts of different lengths, or of a cost of the states (bars). Adam's iterations are by either method.
+// method, on rollouts of different lengths. Others are of a cost of the states, in one call (bars), or in one for the
+// rollouts and one for the way back. Adam's iterations are by either method.
 #define JOB_LIST(X)            \
   X(ROLLOUTS, "rollouts")      \
   X(BATCH, "batch")            \
   X(SWEEP, "sweep")            \
   X(PRODUCTS, "products")      \
   X(BARS, "bars")              \
+  X(TWO_CALLS, "two calls")    \
   X(ADAM, "adam by the sweep") \
   X(ADAM_PRODUCTS, "adam by products")
 typedef enum JobKind {
@@ -62,11 +64,12 @@ typedef struct Job {
   SnGradient item[JOB_ITEMS];
   SnGradientBatch gradients;
   SnMultistartJob adam;
-  double *scalar;  // (items, 2) costs and norms of items
+  double *scalar;       // (items, 2) costs and norms of items
+  double untouched[1];  // begin of derivatives before they are computed
 } Job;
 
-static inline bool job_has_gradients(const Job *j) { return j->kind >= JOB_SWEEP && j->kind <= JOB_BARS; }
 static inline bool job_is_adam(const Job *j) { return j->kind >= JOB_ADAM; }
+static inline bool job_has_gradients(const Job *j) { return j->kind >= JOB_SWEEP && !job_is_adam(j); }
 
 // Takes the next n numbers of an array.
 static inline double *job_cut(double *base, size_t *used, size_t n) {
@@ -186,16 +189,17 @@ static inline void job_gradients(Job *j, const SnCfdSettings *cfd) {
                               .qvel_bar = job_out(j, nv),
                               .act_bar = job_out(j, (size_t)j->m->na),
                               .target_bar = job_out(j, (n + 1) * ntarget)};
-    if (j->kind != JOB_BARS) continue;
+    if (j->kind < JOB_BARS) continue;
     job_bar(j, k);
     job_trajectory(j, &j->out[k], lengths[k]);
     j->item[k].out = &j->out[k];
     j->item[k].bar = &j->bar[k];
   }
-  j->gradients = (SnGradientBatch){
-      .settings = {.method = j->kind == JOB_PRODUCTS ? SN_GRADIENT_PRODUCTS : SN_GRADIENT_SWEEP, .cfd = *cfd},
-      .item = j->item,
-      .count = JOB_ITEMS};
+  const bool sweep = j->kind == JOB_SWEEP || j->kind == JOB_BARS;
+  j->gradients =
+      (SnGradientBatch){.settings = {.method = sweep ? SN_GRADIENT_SWEEP : SN_GRADIENT_PRODUCTS, .cfd = *cfd},
+                        .item = j->item,
+                        .count = JOB_ITEMS};
 }
 
 static inline void job_adam(Job *j, const Scene *x, const SnCfdSettings *cfd) {
@@ -264,7 +268,9 @@ static inline void job_limit(Job *j, double most) {
 static inline void job_clear(Job *j) {
   memset(j->number, 0x55, j->nnumber * sizeof *j->number);
   memset(j->book, 0x55, sizeof j->book);
+  memset(j->untouched, 0x55, sizeof j->untouched);
   memset(j->done, 0, sizeof j->done);
+  j->gradients.forward = j->kind == JOB_TWO_CALLS;
   for (int k = 0; k < JOB_ITEMS; ++k) {
     j->item[k].status = SN_GRADIENT_PENDING;
     j->item[k].cost = j->item[k].norm = (double)NAN;
@@ -297,9 +303,23 @@ static inline void job_note(Job *j) {
   j->scalar[2] = j->adam.gradient_norm;
 }
 
+// Makes rollouts alone, and turns to the way back. They leave all derivatives as they were.
+static inline void job_forward(SnBackend *b, SnBackendModel *d, Job *j, const SnClock *clock, double until) {
+  if (!sn_backend_gradients(b, d, &j->gradients, clock, until)) return;
+  for (int k = 0; k < JOB_ITEMS; ++k) {
+    const SnGradient *g = &j->item[k];
+    assert_true(g->status == SN_GRADIENT_ROLLED || g->status == SN_GRADIENT_DIVERGED);
+    if (g->status == SN_GRADIENT_ROLLED) assert_memory_equal(g->ctrl_bar, j->untouched, sizeof j->untouched);
+  }
+  j->gradients.forward = false;
+}
+
+// Goes on until then. Returns true when all is done; the first of two calls is not all.
 static inline bool job_until(SnBackend *b, SnBackendModel *d, Job *j, const SnClock *clock, double until) {
-  bool done;
-  if (job_is_adam(j)) {
+  bool done = false;
+  if (j->gradients.forward) {
+    job_forward(b, d, j, clock, until);
+  } else if (job_is_adam(j)) {
     done = sn_backend_multistart(b, d, &j->adam, clock, until);
     if (done) sn_backend_multistart_end(b, d, &j->adam);
   } else if (job_has_gradients(j)) {
@@ -320,7 +340,8 @@ static inline bool job_slice(SnBackend *b, SnBackendModel *d, Job *j, CountingCl
 static inline void job_run(SnBackend *b, SnBackendModel *d, Job *j) {
   char text[300] = "not done";
   job_clear(j);
-  if (job_until(b, d, j, steady_clock(), (double)INFINITY)) return;
+  for (int calls = j->kind == JOB_TWO_CALLS ? 2 : 1; calls > 0; --calls)
+    if (job_until(b, d, j, steady_clock(), (double)INFINITY)) return;
   sn_backend_lost(b, text, sizeof text);
   fail_msg("%s: %s", job_names[j->kind], text);
 }
