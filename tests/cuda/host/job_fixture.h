@@ -353,6 +353,12 @@ static inline SnCode job_reserve(SnBackend *b, SnBackendModel *d, JobKind kind, 
   return sn_backend_reserve_gradients(b, d, JOB_ITEMS + more, err);
 }
 
+// Shows a job to the device, so that it goes along with others; gradients cannot be shown.
+static inline void job_submit(SnBackend *b, SnBackendModel *d, Job *j) {
+  if (job_is_adam(j)) sn_backend_multistart_submit(b, d, &j->adam);
+  if (j->kind < JOB_SWEEP) sn_backend_rollouts_submit(b, d, &j->batch);
+}
+
 // Loads the scene's model, with room for the job.
 static inline SnBackendModel *job_load(SnBackend *b, const Scene *x, JobKind kind) {
   SnError err = {0};

@@ -205,29 +205,92 @@ static void floats_are_near(void **state) {
 
 // ---- pauses ----
 
-// Two sessions of a model, each stopped by its clock wherever that can be, the other's work between.
+enum { SESSIONS = 4, UNDER_WAY = 3 };
+
+// A session with candidates, gradients and a multistart under way at once.
+typedef struct Session {
+  SnBackendModel *d;
+  Job *want[UNDER_WAY], *got[UNDER_WAY];
+  bool done[UNDER_WAY];
+} Session;
+
+// Session i has jobs of its own length, number and noise.
+static Job *make_unlike(const Scene *x, JobKind kind, int i) {
+  Job *j = job_make(x, kind, false);
+  j->batch.nstep -= 4 * i;
+  j->batch.count -= i % 3;
+  j->noise.knots = sn_noise_knots(j->batch.nstep, 8, 3);
+  j->noise.seed += (uint64_t)i;
+  j->adam.noise.seed += (uint64_t)i;
+  j->adam.iterations -= i;
+  j->adam.starts = j->adam.count = JOB_STARTS - i % 2;
+  return j;
+}
+
+// Loads the session and submits what can be; the rest begins when it is asked for.
+static void begin_session(const Scene *x, SnBackend *dev, Session *s) {
+  if (!s->d) s->d = job_load(dev, x, s->got[0]->kind);
+  for (int k = 0; k < UNDER_WAY; ++k) {
+    assert_int_equal(job_reserve(dev, s->d, s->got[k]->kind, 0, NULL), SN_OK);
+    job_clear(s->got[k]);
+    s->done[k] = false;
+  }
+  job_submit(dev, s->d, s->got[0]);
+  job_submit(dev, s->d, s->got[2]);
+}
+
+static bool all_done(const Session *s) {
+  bool all = true;
+  for (int i = 0; i < SESSIONS * UNDER_WAY; ++i) all = all && s[i / UNDER_WAY].done[i % UNDER_WAY];
+  return all;
+}
+
+// Sessions of a model, each stopped by its clock wherever that can be, the others' work between. What one does is
+// dropped on its way, and it begins others; one goes and comes back.
 static void check_slices(const Scene *x) {
-  SnBackend *dev = open_library("emulator_double", 0, NULL);
-  FOR_KINDS(kind) {
-    Job *want = job_make(x, kind, false), *got[2] = {job_make(x, kind, false), job_make(x, kind, false)};
-    SnBackendModel *d[2] = {job_load(dev, x, kind), job_load(dev, x, kind)};
-    CountingClock count = {0};
-    bool done[2] = {false, false};
-    int calls = 0;
-    job_alone(dev, x, want);
-    for (int k = 0; k < 2; ++k) job_clear(got[k]);
-    for (; !done[0] || !done[1]; ++calls) {
-      const int k = calls % 2;
-      assert_true(calls < 1000);
-      if (!done[k]) done[k] = job_slice(dev, d[k], got[k], &count);
+  static const JobKind kinds[SESSIONS][UNDER_WAY] = {{JOB_ROLLOUTS, JOB_SWEEP, JOB_ADAM},
+                                                     {JOB_BATCH, JOB_PRODUCTS, JOB_ADAM_PRODUCTS},
+                                                     {JOB_ROLLOUTS, JOB_BARS, JOB_ADAM_PRODUCTS},
+                                                     {JOB_BATCH, JOB_TWO_CALLS, JOB_ADAM}};
+  SnBackend *dev = open_library("emulator_double", 0, "blocks:3");
+  Session sessions[SESSIONS] = {{0}};
+  CountingClock count = {0};
+  for (int i = 0; i < SESSIONS; ++i) {
+    Session *s = &sessions[i];
+    for (int k = 0; k < UNDER_WAY; ++k) {
+      s->want[k] = make_unlike(x, kinds[i][k], i);
+      s->got[k] = make_unlike(x, kinds[i][k], i == 1 ? 0 : i);
+      job_alone(x->cpu, x, s->want[k]);
     }
-    assert_true(calls > 3);
-    for (int k = 0; k < 2; ++k) {
-      job_same(want, got[k]);
-      sn_backend_unload(dev, d[k]);
-      job_free(got[k]);
+    begin_session(x, dev, s);
+  }
+  int calls = 0;
+  for (; !all_done(sessions); ++calls) {
+    Session *s = &sessions[calls % SESSIONS];
+    const int k = calls / SESSIONS % UNDER_WAY;
+    assert_true(calls < 1000);
+    if (!s->done[k]) s->done[k] = job_slice(dev, s->d, s->got[k], &count);
+    if (calls == SESSIONS) {
+      assert_true(!sessions[1].done[0] && !sessions[3].done[0]);
+      sn_backend_abandon(dev, sessions[1].d);
+      for (int j = 0; j < UNDER_WAY; ++j) {
+        job_free(sessions[1].got[j]);
+        sessions[1].got[j] = make_unlike(x, kinds[1][j], 1);
+      }
+      begin_session(x, dev, &sessions[1]);
+      sn_backend_unload(dev, sessions[3].d);
+      sessions[3].d = NULL;
+      begin_session(x, dev, &sessions[3]);
     }
-    job_free(want);
+  }
+  printf("%d jobs in %d slices\n", SESSIONS * UNDER_WAY, calls);
+  for (int i = 0; i < SESSIONS; ++i) {
+    for (int k = 0; k < UNDER_WAY; ++k) {
+      job_same(sessions[i].want[k], sessions[i].got[k]);
+      job_free(sessions[i].want[k]);
+      job_free(sessions[i].got[k]);
+    }
+    sn_backend_unload(dev, sessions[i].d);
   }
   sn_backend_free(dev);
 }
@@ -518,50 +581,60 @@ static void no_growth(void **state) {
 // ---- loss ----
 
 // After a loss there is a reason, whatever is asked for returns at once, and there is no room for more.
-static void expect_loss(const Scene *x, SnBackend *dev, SnBackendModel *d, SnBackendModel *other, Job *got) {
+static void expect_loss(const Scene *x, SnBackend *dev, SnBackendModel *d, Job *got) {
   char text[300] = "";
   SnError err = {0};
   assert_true(sn_backend_lost(dev, text, sizeof text));
   assert_non_null(strstr(text, "launch"));
   if (job_is_adam(got)) sn_backend_multistart_end(dev, d, &got->adam);
   assert_int_equal(got->adam.done, 0);
+  job_submit(dev, d, got);
   assert_false(job_until(dev, d, got, steady_clock(), (double)INFINITY));
   sn_backend_abandon(dev, d);
-  assert_int_equal(job_reserve(dev, other, got->kind, 50, &err), SN_ERR_STATE);
+  assert_int_equal(job_reserve(dev, d, got->kind, 50, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "the device is lost: "));
   assert_null(sn_backend_load(dev, x->m, x->cost, 2 * JOB_STEPS, &err));
   sn_backend_update(dev, d);
 }
 
-// The device is lost at launch n of a job, in slices or without a deadline: nothing of that call counts, and all memory
-// is given back. Returns whether the job has fewer launches.
+// The device of two sessions is lost at launch n of their jobs, in slices or without a deadline: nothing of that call
+// counts, and all memory is given back. Returns whether the jobs have fewer launches.
 static bool lost_at(const Scene *x, const Job *want, bool slices, int n) {
   char fault[32], text[300];
   snprintf(fault, sizeof fault, "launch:%d", n);
-  Job *got = job_make(x, want->kind, false), *was = job_make(x, want->kind, false);
   SnBackend *dev = open_library("emulator_double", 0, fault);
-  SnBackendModel *d = job_load(dev, x, want->kind), *other = scene_load(dev, x, JOB_STEPS);
+  SnBackendModel *d[2];
+  Job *got[2], *was[2];
+  bool done[2] = {false, false};
   CountingClock count = {0};
-  bool done = false;
-  job_clear(got);
-  while (!done && !sn_backend_lost(dev, text, sizeof text)) {
-    memcpy(was->number, got->number, got->nnumber * sizeof *got->number);
-    memcpy(was->item, got->item, sizeof got->item);
-    done = slices ? job_slice(dev, d, got, &count) : job_until(dev, d, got, steady_clock(), (double)INFINITY);
+  for (int i = 0; i < 2; ++i) {
+    got[i] = job_make(x, want->kind, false);
+    was[i] = job_make(x, want->kind, false);
+    d[i] = job_load(dev, x, want->kind);
+    job_clear(got[i]);
   }
-  if (done) {
-    job_same(want, got);
-  } else {
-    expect_loss(x, dev, d, other, got);
-    assert_memory_equal(got->number, was->number, was->nnumber * sizeof *was->number);
-    for (int k = 0; k < JOB_ITEMS; ++k) assert_true(!got->done[k] && got->item[k].status == was->item[k].status);
+  for (int i = 0; i < 2; ++i) job_submit(dev, d[i], got[i]);
+  for (int i = 0; (!done[0] || !done[1]) && !sn_backend_lost(dev, text, sizeof text); i = 1 - i) {
+    if (done[i]) continue;
+    for (int k = 0; k < 2; ++k) {
+      memcpy(was[k]->number, got[k]->number, got[k]->nnumber * sizeof *got[k]->number);
+      memcpy(was[k]->item, got[k]->item, sizeof got[k]->item);
+    }
+    done[i] =
+        slices ? job_slice(dev, d[i], got[i], &count) : job_until(dev, d[i], got[i], steady_clock(), (double)INFINITY);
   }
-  sn_backend_unload(dev, d);
-  sn_backend_unload(dev, other);
+  for (int i = 0; i < 2; ++i) {
+    if (done[i]) job_same(want, got[i]);
+    if (!done[i]) expect_loss(x, dev, d[i], got[i]);
+    for (int k = 0; k < JOB_ITEMS && !done[i]; ++k)
+      assert_true(!got[i]->done[k] && got[i]->item[k].status == was[i]->item[k].status);
+    if (!done[i]) assert_memory_equal(got[i]->number, was[i]->number, got[i]->nnumber * sizeof *got[i]->number);
+    sn_backend_unload(dev, d[i]);
+    job_free(got[i]);
+    job_free(was[i]);
+  }
   sn_backend_free(dev);
-  job_free(got);
-  job_free(was);
-  return done;
+  return done[0] && done[1];
 }
 
 // At every launch in turn.

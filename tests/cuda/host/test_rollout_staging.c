@@ -1,5 +1,5 @@
 // Batches whose candidates differ in state, controls and targets and give all their states, on the emulator, beside
-// what holds of all jobs (test_jobs.c): what they share and leave out, in one launch with those of another session.
+// what holds of all jobs (test_jobs.c): what they share and leave out.
 #include "tests/cuda/host/job_fixture.h"
 #include "tests/planner/sensing_body.h"
 
@@ -68,43 +68,7 @@ static void few_outputs(void **state) {
   scene_close(&x);
 }
 
-// A batch of its own and one of a planner's, submitted in two sessions of a model: they go on in the same launches, in
-// slices of time.
-static void together_in_slices(void **state) {
-  (void)state;
-  static const JobKind kinds[] = {JOB_BATCH, JOB_ROLLOUTS};
-  Scene x;
-  scene_parse(&x, sensing_xml, sensing_task);
-  SnBackend *b = open_library("emulator_double", 0, NULL);
-  Job *want[2], *got[2];
-  SnBackendModel *d[2];
-  for (int k = 0; k < 2; ++k) {
-    want[k] = job_make(&x, kinds[k], false);
-    got[k] = job_make(&x, kinds[k], false);
-    job_alone(x.cpu, &x, want[k]);
-    job_clear(got[k]);
-    d[k] = job_load(b, &x, kinds[k]);
-  }
-  CountingClock count = {0};
-  for (int k = 0; k < 2; ++k) sn_backend_rollouts_submit(b, d[k], &got[k]->batch);
-  bool done[2] = {false, false};
-  int calls = 0;
-  for (; !done[0] || !done[1]; ++calls)
-    for (int k = 0; k < 2; ++k)
-      if (!done[k]) done[k] = job_slice(b, d[k], got[k], &count);
-  assert_true(calls > 2);
-  for (int k = 0; k < 2; ++k) {
-    job_same(want[k], got[k]);
-    sn_backend_unload(b, d[k]);
-    job_free(want[k]);
-    job_free(got[k]);
-  }
-  sn_backend_free(b);
-  scene_close(&x);
-}
-
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_cpu), cmocka_unit_test(few_outputs),
-                                     cmocka_unit_test(together_in_slices)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_as_cpu), cmocka_unit_test(few_outputs)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
