@@ -4,51 +4,15 @@
 #include <stdlib.h>
 
 #include "physics/sensor/sensor.h"
-#include "tests/cuda/agree_table.h"
 #include "tests/cuda/check_task.h"
 
-enum { STEPS = 4, ROWS = STEPS + 1, ARRAYS = 6, BARS = 4 };
+enum { STEPS = 4, ROWS = STEPS + 1 };
 
-static const char *const array_name[ARRAYS] = {"qpos", "qvel", "act", "cost", "qacc", "sensordata"};
-static const char *const bar_name[BARS] = {"ctrl_bar", "qpos_bar", "qvel_bar", "act_bar"};
-
-// What one backend makes of a case: for each state the arrays of its trajectory, then the bars.
-typedef struct Batch {
-  const SnModel *m;
-  int n, sizes[ARRAYS], bars[BARS], size;
-  double *number;  // (n, size)
-  SnTrajectory out[AGREE_STATES];
-  double cost[AGREE_STATES];
-  int steps[AGREE_STATES], status[AGREE_STATES];
-} Batch;
-
-// What both are given: the controls of each state, and the bars of the caller's cost.
+// What a backend is given: the controls of each state, and the bars of the caller's cost.
 typedef struct Own {
   double *ctrl, *target, *bar;
   SnTrajectoryBar bars;
 } Own;
-
-static double *place(const Batch *b, int state, int k) {
-  double *at = b->number + (size_t)state * (size_t)b->size;
-  for (int i = 0; i < k; ++i) at += i < ARRAYS ? b->sizes[i] : b->bars[i - ARRAYS];
-  return at;
-}
-
-static void make_batch(Batch *b, const AgreeCase *c) {
-  const SnModel *m = c->o.m;
-  const int sizes[ARRAYS] = {m->nq, m->nv, m->na, 1, m->nv, m->nsensordata};
-  *b = (Batch){.m = m, .n = c->count, .bars = {STEPS * m->nu, m->nv, m->nv, m->na}};
-  for (int k = 0; k < ARRAYS; ++k) b->size += b->sizes[k] = ROWS * sizes[k];
-  for (int k = 0; k < BARS; ++k) b->size += b->bars[k];
-  b->number = check_array((size_t)(b->n * b->size), sizeof(double));
-  for (int i = 0; i < b->n; ++i)
-    b->out[i] = (SnTrajectory){.qpos = place(b, i, 0),
-                               .qvel = place(b, i, 1),
-                               .act = place(b, i, 2),
-                               .cost = place(b, i, 3),
-                               .qacc = place(b, i, 4),
-                               .sensordata = place(b, i, 5)};
-}
 
 // Each state's controls at every step, and a linear cost of everything that has a derivative.
 static Own make_own(const AgreeCase *c) {
@@ -75,9 +39,24 @@ static Own make_own(const AgreeCase *c) {
   return own;
 }
 
-static void run_rollouts(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, Batch *to) {
+static void run_rollouts(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, AgreeResult *r) {
+  const SnModel *m = c->o.m;
   const SnClock clock = sn_clock_monotonic();
   unsigned char done[AGREE_STATES] = {0};
+  double cost[AGREE_STATES];
+  SnTrajectory out[AGREE_STATES];
+  const struct {
+    const char *name;
+    int n;
+  } array[] = {{"qpos", m->nq}, {"qvel", m->nv}, {"act", m->na},
+               {"cost", 1},     {"qacc", m->nv}, {"sensordata", m->nsensordata}};
+  for (int i = 0; i < c->count; ++i) {
+    double *to[6];
+    for (int k = 0; k < 6; ++k)
+      to[k] = agree_vector(r, AGREE_ROW_BATCH, NULL, ROWS * array[k].n, "%s, state %d: %s", c->name, i, array[k].name);
+    out[i] =
+        (SnTrajectory){.qpos = to[0], .qvel = to[1], .act = to[2], .cost = to[3], .qacc = to[4], .sensordata = to[5]};
+  }
   const SnBatch batch = {.state = c->state,
                          .nstate = c->count,
                          .ctrl = own->ctrl,
@@ -87,68 +66,49 @@ static void run_rollouts(SnBackend *b, SnBackendModel *x, const AgreeCase *c, co
                          .nstep = STEPS,
                          .count = c->count,
                          .max_velocity = 1e6,
-                         .cost = to->cost,
+                         .cost = cost,
                          .done = done,
-                         .steps = to->steps,
-                         .out = to->out};
+                         .out = out};
   check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
 }
 
-static void run_gradients(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, Batch *to) {
+static void run_gradients(SnBackend *b, SnBackendModel *x, const AgreeCase *c, const Own *own, AgreeResult *r) {
+  const SnModel *m = c->o.m;
   const SnClock clock = sn_clock_monotonic();
   SnGradient item[AGREE_STATES];
   SnGradientBatch batch = {.settings = sn_default_gradient_settings(), .item = item, .count = c->count};
-  for (int i = 0; i < c->count; ++i)
+  const struct {
+    const char *name;
+    int n;
+  } bar[] = {{"ctrl", STEPS * m->nu}, {"qpos", m->nv}, {"qvel", m->nv}, {"act", m->na}};
+  for (int i = 0; i < c->count; ++i) {
+    double *to[4];
+    for (int k = 0; k < 4; ++k)
+      to[k] = agree_vector(r, AGREE_ROW_BARS, NULL, bar[k].n, "%s, state %d: %s_bar", c->name, i, bar[k].name);
     item[i] = (SnGradient){.state = c->state[i],
-                           .ctrl = own->ctrl + i * STEPS * to->m->nu,
+                           .ctrl = own->ctrl + i * STEPS * m->nu,
                            .target = own->target,
                            .nstep = STEPS,
                            .max_velocity = 1e6,
                            .bar = &own->bars,
-                           .ctrl_bar = place(to, i, ARRAYS),
-                           .qpos_bar = place(to, i, ARRAYS + 1),
-                           .qvel_bar = place(to, i, ARRAYS + 2),
-                           .act_bar = place(to, i, ARRAYS + 3)};
+                           .ctrl_bar = to[0],
+                           .qpos_bar = to[1],
+                           .qvel_bar = to[2],
+                           .act_bar = to[3]};
+  }
   check_ended(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, c->name);
-  for (int i = 0; i < c->count; ++i) to->status[i] = (int)item[i].status;
 }
 
-static void run(SnBackend *b, const AgreeCase *c, const Own *own, Batch *to) {
+void agree_batch_run(SnBackend *b, const AgreeCase *c, AgreeResult *r) {
   SnError err = {0};
+  Own own = make_own(c);
   SnBackendModel *x = sn_backend_load(b, c->o.m, c->smooth.cost, STEPS, &err);
   if (!x || sn_backend_reserve_batches(b, x, c->count, &err) != SN_OK ||
       sn_backend_reserve_gradients(b, x, c->count, &err) != SN_OK)
     fail_msg("%s: %s", c->name, err.text);
-  make_batch(to, c);
-  run_rollouts(b, x, c, own, to);
-  run_gradients(b, x, c, own, to);
+  run_rollouts(b, x, c, &own, r);
+  run_gradients(b, x, c, &own, r);
   sn_backend_unload(b, x);
-}
-
-static void compare(const AgreeCase *c, const Batch *ours, const Batch *ref, int i) {
-  if (ours->steps[i] != ref->steps[i] || ours->status[i] != ref->status[i])
-    agree_note(AGREE_ROW_BATCH, INFINITY, "%s, state %d: %d steps, not %d", c->name, i, ours->steps[i], ref->steps[i]);
-  for (int k = 0; k < ARRAYS; ++k)
-    if (ref->sizes[k] > 0)
-      agree_note(AGREE_ROW_BATCH, agree_error(place(ours, i, k), place(ref, i, k), ref->sizes[k]), "%s, state %d: %s",
-                 c->name, i, array_name[k]);
-  for (int k = 0; k < BARS; ++k)
-    if (ref->bars[k] > 0)
-      agree_note(AGREE_ROW_BARS, agree_error(place(ours, i, ARRAYS + k), place(ref, i, ARRAYS + k), ref->bars[k]),
-                 "%s, state %d: %s", c->name, i, bar_name[k]);
-}
-
-void agree_batch_check(SnBackend *cpu, SnBackend *other, const AgreeCase *c) {
-  Batch ref, ours, again;
-  const Own own = make_own(c);
-  run(cpu, c, &own, &ref);
-  run(other, c, &own, &ours);
-  run(other, c, &own, &again);
-  if (memcmp(ours.number, again.number, sizeof *ours.number * (size_t)(ours.n * ours.size)) != 0)
-    fail_msg("%s: a repetition of a batch gives other bits", c->name);
-  for (int i = 0; i < c->count; ++i) compare(c, &ours, &ref, i);
-  Batch *const all[] = {&ref, &ours, &again};
-  for (int k = 0; k < 3; ++k) free(all[k]->number);
   free(own.ctrl);
   free(own.target);
   free(own.bar);

@@ -5,9 +5,10 @@
 
 #include "planner/backend/backend.h"
 #include "tests/cuda/agree_case.h"
+#include "tests/cuda/agree_table.h"
 
-// Notes the errors of a case in the rows BATCH and BARS. Fails the test where a repetition gives other bits, or where
-// the backend stops.
-void agree_batch_check(SnBackend *cpu, SnBackend *other, const AgreeCase *c);
+// Adds what a backend makes of a case to a result: vectors of the rows BATCH and BARS. Fails the test where the backend
+// stops.
+void agree_batch_run(SnBackend *b, const AgreeCase *c, AgreeResult *r);
 
 #endif

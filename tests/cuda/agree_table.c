@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "clients/base/statistics.h"
 
@@ -25,7 +26,8 @@ static struct {
   char where[300];
 } noted[AGREE_NROW];
 
-double agree_error(const double *a, const double *b, int n) {
+// Returns max|a - b| / (max|b| + 1e-6), or infinity when only one of two numbers is finite.
+static double error_of(const double *a, const double *b, int n) {
   double worst = 0, scale = 0;
   for (int i = 0; i < n; ++i) {
     if (isfinite(a[i]) != isfinite(b[i])) return INFINITY;
@@ -36,7 +38,8 @@ double agree_error(const double *a, const double *b, int n) {
   return worst / (scale + 1e-6);
 }
 
-void agree_note(AgreeRow row, double error, const char *where, ...) {
+// Notes an error; `where` names its origin, for the report of the largest.
+static void note(AgreeRow row, double error, const char *where) {
   if (noted[row].count == noted[row].capacity) {
     noted[row].capacity = 2 * noted[row].capacity + 64;
     noted[row].error = realloc(noted[row].error, sizeof(double) * (size_t)noted[row].capacity);
@@ -44,11 +47,42 @@ void agree_note(AgreeRow row, double error, const char *where, ...) {
   }
   noted[row].error[noted[row].count++] = error;
   if (noted[row].count > 1 && !(error > noted[row].worst)) return;
-  va_list args;
-  va_start(args, where);
-  vsnprintf(noted[row].where, sizeof noted[row].where, where, args);
-  va_end(args);
+  snprintf(noted[row].where, sizeof noted[row].where, "%s", where);
   noted[row].worst = error;
+}
+
+double *agree_vector(AgreeResult *r, AgreeRow row, const double *from, int n, const char *name, ...) {
+  r->vector = realloc(r->vector, sizeof *r->vector * (size_t)(r->count + 1));
+  if (!r->vector) abort();
+  AgreeVector *v = &r->vector[r->count++];
+  *v = (AgreeVector){.row = row, .n = n, .number = calloc((size_t)n + 1, sizeof *v->number)};
+  if (!v->number) abort();
+  if (from) memcpy(v->number, from, sizeof *from * (size_t)n);
+  va_list args;
+  va_start(args, name);
+  vsnprintf(v->name, sizeof v->name, name, args);
+  va_end(args);
+  return v->number;
+}
+
+void agree_free(AgreeResult *r) {
+  for (int i = 0; i < r->count; ++i) free(r->vector[i].number);
+  free(r->vector);
+}
+
+void agree_compare(const AgreeResult *ours, const AgreeResult *ref, double allowed) {
+  for (int i = 0; i < ref->count; ++i) {
+    const AgreeVector *a = &ours->vector[i], *b = &ref->vector[i];
+    const double error = error_of(a->number, b->number, b->n);
+    if (b->row != AGREE_NROW && b->n > 0) note(b->row, error > allowed ? error : 0, b->name);
+  }
+}
+
+bool agree_same_bits(const AgreeResult *a, const AgreeResult *b) {
+  bool same = a->count == b->count;
+  for (int i = 0; same && i < a->count; ++i)
+    same = memcmp(a->vector[i].number, b->vector[i].number, sizeof(double) * (size_t)a->vector[i].n) == 0;
+  return same;
 }
 
 static void write_line(AgreeRow row, const char *backend, double median, double most, double worst, bool holds,

@@ -28,10 +28,27 @@ typedef enum AgreeRow {
 // Selects the column that holds. The host in place of a device, in double, gives the cpu's bits.
 typedef enum AgreeTolerance { AGREE_BITS, AGREE_DOUBLE, AGREE_FLOAT } AgreeTolerance;
 
-// Notes an error; `where` names its origin, for the report of the largest.
-void agree_note(AgreeRow row, double error, const char *where, ...) __attribute__((format(printf, 3, 4)));
-// Returns max|a - b| / (max|b| + 1e-6), or infinity when only one of two numbers is finite. Accepts n = 0.
-double agree_error(const double *a, const double *b, int n);
+// Holds what one backend makes of something: vectors of numbers, each of a row of the table and with a name.
+typedef struct AgreeVector {
+  AgreeRow row;  // AGREE_NROW: only a repetition must have the same
+  double *number;
+  int n;
+  char name[300];
+} AgreeVector;
+typedef struct AgreeResult {
+  AgreeVector *vector;
+  int count;
+} AgreeResult;
+
+// Adds a vector to a result and returns its n numbers: those of `from`, or zeros where it is NULL. It lasts until
+// agree_free.
+double *agree_vector(AgreeResult *r, AgreeRow row, const double *from, int n, const char *name, ...)
+    __attribute__((format(printf, 5, 6)));
+void agree_free(AgreeResult *r);
+// Notes the errors of one result beside another, of the same vectors. Errors up to `allowed` count as none.
+void agree_compare(const AgreeResult *ours, const AgreeResult *ref, double allowed);
+// Returns whether both have the same bits.
+bool agree_same_bits(const AgreeResult *a, const AgreeResult *b);
 
 // Prints the row, appends it as a line of JSON to the file `out` (NULL: nowhere), and says whether the backend is
 // within its tolerances. Forgets the errors.

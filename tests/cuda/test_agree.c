@@ -46,34 +46,23 @@ static int methods(void) {
   return n;
 }
 
-// ---- one step ----
+// ---- comparisons ----
 
-// What one batch of gradients gives, for each item: cost and terms, then the bars.
-typedef struct Bars {
-  int n, nterm, sizes[5];  // of the bars: qpos, qvel, act, ctrl, target
-  double *term;            // (n, nterm)
-  double *cost;            // (n)
-  sn_real *bar[5];         // (n, size)
-  int *status;             // (n)
-} Bars;
+// Adds what a backend makes of something to a result.
+typedef void Run(SnBackend *b, const void *of, AgreeResult *r);
 
-static Bars make_bars(const SnModel *m, const SnCost *cost, int steps, int n) {
-  Bars b = {.n = n, .nterm = cost->nterm, .sizes = {m->nv, m->nv, m->na, steps * m->nu, (steps + 1) * cost->ntarget}};
-  b.term = check_array((size_t)(n * cost->nterm), sizeof *b.term);
-  b.cost = check_array((size_t)n, sizeof *b.cost);
-  b.status = check_array((size_t)n, sizeof *b.status);
-  for (int k = 0; k < 5; ++k) b.bar[k] = check_array((size_t)n * (size_t)b.sizes[k], sizeof *b.bar[k]);
-  return b;
+// The other backend, twice, beside the CPU. Errors up to `allowed` count as none.
+static void compare(Run *run, const void *of, const char *where, double allowed) {
+  AgreeResult r[3] = {{0}};
+  for (int k = 0; k < 3; ++k) run(k ? other : cpu, of, &r[k]);
+  if (!agree_same_bits(&r[1], &r[2])) fail_msg("%s: a repetition gives other bits", where);
+  agree_compare(&r[1], &r[0], allowed);
+  for (int k = 0; k < 3; ++k) agree_free(&r[k]);
 }
 
-static void free_bars(Bars *b) {
-  free(b->term);
-  free(b->cost);
-  free(b->status);
-  for (int k = 0; k < 5; ++k) free(b->bar[k]);
-}
-
-typedef struct Inputs {
+// Gradients of a batch.
+typedef struct Gradients {
+  AgreeRow row;
   const char *name;
   const SnModel *m;
   const SnCost *cost;
@@ -82,97 +71,76 @@ typedef struct Inputs {
   const sn_real *target;
   int n, steps;
   SnGradientSettings settings;
-} Inputs;
+} Gradients;
 
-static void run_gradients(SnBackend *b, const Inputs *in, Bars *out_bars) {
+static void run_gradients(SnBackend *b, const void *of, AgreeResult *r) {
+  const Gradients *in = of;
   const SnClock clock = sn_clock_monotonic();
   SnGradient *item = check_array((size_t)in->n, sizeof *item);
   SnGradientBatch batch = {.settings = in->settings, .item = item, .count = in->n};
-  for (int i = 0; i < in->n; ++i)
+  const SnModel *m = in->m;
+  const struct {
+    const char *name;
+    int n;
+  } bar[] = {{"qpos", m->nv},
+             {"qvel", m->nv},
+             {"act", m->na},
+             {"ctrl", in->steps * m->nu},
+             {"target", (in->steps + 1) * in->cost->ntarget}};
+  char method[64];
+  sn_settings_choice_name(sn_settings_find("gradient"), in->settings.method, method, sizeof method);
+  for (int i = 0; i < in->n; ++i) {
+    double *to[5];
+    for (int k = 0; k < 5; ++k)
+      to[k] = agree_vector(r, in->row, NULL, bar[k].n, "%s, state %d, %s: %s_bar", in->name, i, method, bar[k].name);
     item[i] = (SnGradient){.state = in->state[i],
                            .ctrl = in->ctrl[i],
                            .target = in->target,
                            .nstep = in->steps,
                            .max_velocity = 1e6,
                            .status = SN_GRADIENT_PENDING,
-                           .term = out_bars->term + i * out_bars->nterm,
-                           .qpos_bar = out_bars->bar[0] + i * out_bars->sizes[0],
-                           .qvel_bar = out_bars->bar[1] + i * out_bars->sizes[1],
-                           .act_bar = out_bars->bar[2] + i * out_bars->sizes[2],
-                           .ctrl_bar = out_bars->bar[3] + i * out_bars->sizes[3],
-                           .target_bar = out_bars->bar[4] + i * out_bars->sizes[4]};
-  SnBackendModel *x = load(b, in->m, in->cost, in->steps, in->n);
+                           .term = agree_vector(r, AGREE_NROW, NULL, in->cost->nterm, "terms"),
+                           .qpos_bar = to[0],
+                           .qvel_bar = to[1],
+                           .act_bar = to[2],
+                           .ctrl_bar = to[3],
+                           .target_bar = to[4]};
+  }
+  SnBackendModel *x = load(b, m, in->cost, in->steps, in->n);
   check_ended(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, in->name);
   sn_backend_unload(b, x);
-  for (int i = 0; i < in->n; ++i) {
-    out_bars->cost[i] = item[i].cost;
-    out_bars->status[i] = item[i].status;
-  }
+  for (int i = 0; i < in->n; ++i) agree_vector(r, AGREE_NROW, &item[i].cost, 1, "cost");
   free(item);
 }
 
-static bool same_bits(const Bars *a, const Bars *b) {
-  bool same = memcmp(a->cost, b->cost, sizeof *a->cost * (size_t)a->n) == 0 &&
-              memcmp(a->term, b->term, sizeof *a->term * (size_t)(a->n * a->nterm)) == 0;
-  for (int k = 0; k < 5; ++k)
-    same = same && memcmp(a->bar[k], b->bar[k], sizeof *a->bar[k] * (size_t)a->n * (size_t)a->sizes[k]) == 0;
-  return same;
+// ---- one step ----
+
+static sn_real *targets(const SnCost *cost, const SnModel *m, int steps) {
+  sn_real *target = check_array((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
+  sn_cost_schedule(cost, 0, (double)m->opt.timestep, steps + 1, target);
+  return target;
 }
 
-// Errors of all bars of each item. Errors up to `allowed` count as none.
-static void compare_bars(AgreeRow row, const Bars *ours, const Bars *ref, const Inputs *in, double allowed) {
-  static const char *const bar_name[] = {"qpos", "qvel", "act", "ctrl", "target"};
-  const char *where = in->name;
-  char method[64];
-  sn_settings_choice_name(sn_settings_find("gradient"), in->settings.method, method, sizeof method);
-  for (int i = 0; i < ref->n; ++i) {
-    if (ours->status[i] != ref->status[i]) {
-      agree_note(row, INFINITY, "%s, state %d, %s: status %d, not %d", where, i, method, ours->status[i],
-                 ref->status[i]);
-      continue;
-    }
-    for (int k = 0; k < 5; ++k) {
-      if (ref->sizes[k] == 0) continue;
-      const size_t at = (size_t)i * (size_t)ref->sizes[k];
-      const double error = agree_error(ours->bar[k] + at, ref->bar[k] + at, ref->sizes[k]);
-      agree_note(row, error > allowed ? error : 0, "%s, state %d, %s: %s_bar", where, i, method, bar_name[k]);
-    }
-  }
-}
-
-// Gradients of the other backend, twice, beside those of the CPU.
-static void check_gradients(AgreeRow row, const Inputs *in, double allowed) {
-  Bars bars[3];
-  for (int k = 0; k < 3; ++k) {
-    bars[k] = make_bars(in->m, in->cost, in->steps, in->n);
-    run_gradients(k ? other : cpu, in, &bars[k]);
-  }
-  if (!same_bits(&bars[1], &bars[2])) fail_msg("%s: a repetition gives other bits", in->name);
-  compare_bars(row, &bars[1], &bars[0], in, allowed);
-  for (int k = 0; k < 3; ++k) free_bars(&bars[k]);
-}
-
-// Terms of one kind together: their errors relative to the largest of the kind.
-static void compare_terms(const AgreeCase *c, const AgreeCost *cost, const double *ours, const double *ref, int state) {
+// Terms of one kind are a vector: their errors are relative to the largest of the kind.
+static void add_terms(const AgreeCase *c, const double *term, int state, AgreeResult *r) {
   for (int kind = 0; kind < AGREE_NKIND; ++kind) {
-    double a[AGREE_TERMS], b[AGREE_TERMS];
+    double some[AGREE_TERMS];
     int n = 0;
-    for (int i = 0; i < cost->cost->nterm; ++i) {
-      if (cost->kind[i] != (AgreeKind)kind) continue;
-      a[n] = ours[i];
-      b[n++] = ref[i];
-    }
-    if (n > 0)
-      agree_note(AGREE_ROW_STEP, agree_error(a, b, n), "%s, state %d: %s", c->name, state, agree_kind_name[kind]);
+    for (int i = 0; i < c->all.cost->nterm; ++i)
+      if (c->all.kind[i] == (AgreeKind)kind) some[n++] = term[i];
+    agree_vector(r, AGREE_ROW_STEP, some, n, "%s, state %d: %s", c->name, state, agree_kind_name[kind]);
   }
 }
 
-// The terms of rollouts of one step from every state of a case, (count, nterm).
-static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, double *term, double *cost) {
+// Rollouts of one step from every state of a case.
+static void run_steps(SnBackend *b, const void *of, AgreeResult *r) {
+  const AgreeCase *c = of;
   const SnClock clock = sn_clock_monotonic();
+  sn_real *target = targets(c->all.cost, c->o.m, 1);
   SnBackendModel *x = load(b, c->o.m, c->all.cost, 1, 0);
   for (int i = 0; i < c->count; ++i) {
     unsigned char done = 0;
+    double cost = NAN, term[AGREE_TERMS];
     const SnBatch batch = {.state = &c->state[i],
                            .nstate = 1,
                            .ctrl = c->ctrl[i],
@@ -182,54 +150,38 @@ static void run_steps(SnBackend *b, const AgreeCase *c, const sn_real *target, d
                            .nstep = 1,
                            .count = 1,
                            .max_velocity = 1e6,
-                           .cost = cost + i,
-                           .term = term + i * c->all.cost->nterm,
+                           .cost = &cost,
+                           .term = term,
                            .done = &done};
     check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
-    assert_true(done);
+    assert_true(done && (b != cpu || isfinite(cost)));
+    add_terms(c, term, i, r);
     sn_backend_abandon(b, x);
   }
   sn_backend_unload(b, x);
-}
-
-static sn_real *targets(const SnCost *cost, const SnModel *m, int steps) {
-  sn_real *target = check_array((size_t)(steps + 1) * (size_t)cost->ntarget, sizeof *target);
-  sn_cost_schedule(cost, 0, (double)m->opt.timestep, steps + 1, target);
-  return target;
-}
-
-static void check_step(const AgreeCase *c) {
-  const int nterm = c->all.cost->nterm;
-  sn_real *target = targets(c->all.cost, c->o.m, 1);
-  double *term[2], cost[2][AGREE_STATES];
-  for (int k = 0; k < 2; ++k) term[k] = check_array((size_t)(c->count * nterm), sizeof(double));
-  run_steps(cpu, c, target, term[0], cost[0]);
-  run_steps(other, c, target, term[1], cost[1]);
-  for (int i = 0; i < c->count; ++i) {
-    assert_true(isfinite(cost[0][i]));
-    compare_terms(c, &c->all, term[1] + i * nterm, term[0] + i * nterm, i);
-  }
-  for (int k = 0; k < 2; ++k) free(term[k]);
   free(target);
 }
+
+static void check_step(const AgreeCase *c) { compare(run_steps, c, c->name, 0); }
 
 static void check_adjoint(const AgreeCase *c, AgreeRow row, const SnCfdSettings *cfd) {
   const SnModel *m = c->o.m;
   const SnCost *cost = c->smooth.cost;
   sn_real *target = targets(cost, m, 1);
   for (int k = 0; k < methods(); ++k) {
-    const Inputs in = {.name = c->name,
-                       .m = m,
-                       .cost = cost,
-                       .state = c->state,
-                       .ctrl = (const sn_real *const *)c->ctrl,
-                       .target = target,
-                       .n = c->count,
-                       .steps = 1,
-                       .settings = {.method = (SnGradientMethod)k, .cfd = *cfd}};
+    const Gradients in = {.row = row,
+                          .name = c->name,
+                          .m = m,
+                          .cost = cost,
+                          .state = c->state,
+                          .ctrl = (const sn_real *const *)c->ctrl,
+                          .target = target,
+                          .n = c->count,
+                          .steps = 1,
+                          .settings = {.method = (SnGradientMethod)k, .cfd = *cfd}};
     // The CPU's packs of columns evaluate the stages of RK4 anew, whose solver and searches end elsewhere by rounding.
     const bool packs = k == SN_GRADIENT_PRODUCTS && m->opt.integrator == SN_INT_RK4;
-    check_gradients(row, &in, packs ? 1e-12 : 0);
+    compare(run_gradients, &in, c->name, packs ? 1e-12 : 0);
   }
   free(target);
 }
@@ -281,12 +233,13 @@ static void cfd_adjoints(void **state) {
   holds(AGREE_ROW_CFD);
 }
 
-static void batch_of(const AgreeCase *c) { agree_batch_check(cpu, other, c); }
+static void run_batch(SnBackend *b, const void *of, AgreeResult *r) { agree_batch_run(b, of, r); }
+static void check_batch(const AgreeCase *c) { compare(run_batch, c, c->name, 0); }
 
 static void batches(void **state) {
   (void)state;
   if (!sn_backend_has(other, SN_BACKEND_BATCHES)) fail_msg("%s makes no batches", name);
-  over_cases(batch_of);
+  over_cases(check_batch);
   holds(AGREE_ROW_BATCH);
   holds(AGREE_ROW_BARS);
 }
@@ -300,12 +253,17 @@ enum { TASKS = sizeof tasks / sizeof *tasks };
 static SnGrid grid;
 static int ntask = TASKS;
 
-// Task i at its start; false where its model is not there.
-static bool open_task(BenchTask *t, int i) {
-  SnError err = {0};
-  if (check_task_open(t, tasks[i], STEPS, &err)) return true;
-  printf("%s: skipped: %s\n", tasks[i], err.text);
-  return false;
+// Over the tasks whose models are there.
+static void over_tasks(void (*check)(const BenchTask *t)) {
+  for (int i = 0; i < ntask; ++i) {
+    SnError err = {0};
+    BenchTask t;
+    if (check_task_open(&t, tasks[i], STEPS, &err))
+      check(&t);
+    else
+      printf("%s: skipped: %s\n", tasks[i], err.text);
+    bench_task_close(&t);
+  }
 }
 
 static SnState grid_state(const BenchTask *t) {
@@ -314,7 +272,8 @@ static SnState grid_state(const BenchTask *t) {
   return s;
 }
 
-static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double *term) {
+static void run_rollouts(SnBackend *b, const void *of, AgreeResult *r) {
+  const BenchTask *t = of;
   const SnClock clock = sn_clock_monotonic();
   const SnNoiseSettings noise = {.seed = 7,
                                  .spacing = 4,
@@ -325,6 +284,8 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                                  .grid = grid};
   unsigned char done[CANDIDATES] = {0};
   const SnState initial = grid_state(t);
+  const int nterm = t->cost->nterm;
+  double cost[CANDIDATES], *term = check_array((size_t)(CANDIDATES * nterm), sizeof *term);
   const SnBatch batch = {.state = &initial,
                          .nstate = 1,
                          .ctrl = t->ctrl,
@@ -340,49 +301,53 @@ static void run_rollouts(SnBackend *b, const BenchTask *t, double *cost, double 
                          .done = done};
   SnBackendModel *x = load(b, t->m, t->cost, STEPS, 0);
   check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, t->task->name);
-  for (int i = 0; i < CANDIDATES; ++i) assert_true(done[i]);
+  for (int i = 0; i < CANDIDATES; ++i) {
+    assert_true(done[i]);
+    agree_vector(r, AGREE_ROW_ROLLOUT, &cost[i], 1, "%s, candidate %d", t->task->name, i);
+    agree_vector(r, AGREE_ROW_ROLLOUT, term + i * nterm, nterm, "%s, terms of candidate %d", t->task->name, i);
+  }
+  free(term);
   sn_backend_unload(b, x);
 }
 
+static void check_rollouts(const BenchTask *t) { compare(run_rollouts, t, t->task->name, 0); }
+
 static void rollouts(void **state) {
   (void)state;
-  for (int i = 0; i < ntask; ++i) {
-    BenchTask t;
-    if (open_task(&t, i)) {
-      const int n = CANDIDATES * t.cost->nterm;
-      double cost[3][CANDIDATES], *term[3];
-      for (int k = 0; k < 3; ++k) {
-        term[k] = check_array((size_t)n, sizeof(double));
-        run_rollouts(k ? other : cpu, &t, cost[k], term[k]);
-      }
-      assert_memory_equal(cost[1], cost[2], sizeof cost[1]);
-      assert_memory_equal(term[1], term[2], sizeof(double) * (size_t)n);
-      for (int k = 0; k < CANDIDATES; ++k) {
-        const int at = k * t.cost->nterm;
-        agree_note(AGREE_ROW_ROLLOUT, agree_error(&cost[1][k], &cost[0][k], 1), "%s, candidate %d", tasks[i], k);
-        agree_note(AGREE_ROW_ROLLOUT, agree_error(term[1] + at, term[0] + at, t.cost->nterm),
-                   "%s, terms of candidate %d", tasks[i], k);
-      }
-      for (int k = 0; k < 3; ++k) free(term[k]);
-    }
-    bench_task_close(&t);
-  }
+  over_tasks(check_rollouts);
   holds(AGREE_ROW_ROLLOUT);
 }
 
+// A multistart by one method.
+typedef struct Multistart {
+  const BenchTask *t;
+  SnGradientMethod method;
+} Multistart;
+
+static int better;  // how many of the CPU's have found something better than they began with
+
 // By the planner's own jobs: settings, noise and contacts from distance as the task has them.
-static void run_multistart(SnBackend *b, const BenchTask *t, int method, int iterations, BenchMultistart *job) {
+static void run_multistart(SnBackend *b, const void *of, AgreeResult *r) {
   SnError err = {0};
-  must(bench_multistart_open(job, t, b, 1, 2, &err) == SN_OK, tasks[0], &err);
-  job->job.settings.method = (SnGradientMethod)method;
-  job->job.state.grid = &grid;
+  const Multistart *in = of;
+  const BenchTask *t = in->t;
+  const char *task = t->task->name;
+  BenchMultistart x;
+  must(bench_multistart_open(&x, t, b, 1, 2, &err) == SN_OK, task, &err);
+  x.job.settings.method = in->method;
+  x.job.state.grid = &grid;
   if (grid.parts > 0) {  // knots that stand in time
     const int knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), 6, 2);
-    job->job.grid = (SnAdamGrid){STEPS, knots, 6, 2, SN_SPLINE_LINEAR, grid};
-    job->job.noise.grid = grid;
-    job->job.noise.knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), job->job.noise.spacing, job->job.noise.phase);
+    x.job.grid = (SnAdamGrid){STEPS, knots, 6, 2, SN_SPLINE_LINEAR, grid};
+    x.job.noise.grid = grid;
+    x.job.noise.knots = sn_noise_knots(sn_grid_begin(&grid, STEPS), x.job.noise.spacing, x.job.noise.phase);
   }
-  check_ended(bench_multistarts_run(job, 1, iterations, &err) == SN_OK, b, t->task->name);
+  check_ended(bench_multistarts_run(&x, 1, 4, &err) == SN_OK, b, task);
+  better += b == cpu && x.job.best_cost < x.job.cost_before;
+  agree_vector(r, AGREE_ROW_MULTISTART, &x.job.cost_before, 1, "%s: cost before, method %d", task, in->method);
+  agree_vector(r, AGREE_ROW_MULTISTART, &x.job.best_cost, 1, "%s: cost, method %d", task, in->method);
+  agree_vector(r, AGREE_ROW_MULTISTART, x.ctrl, STEPS * t->m->nu, "%s: controls, method %d", task, in->method);
+  bench_multistart_close(&x);
 }
 
 // The task's controls with white noise: constant ones may lead activations to where the control is, to the last bit,
@@ -401,61 +366,40 @@ static sn_real *lively_controls(const BenchTask *t) {
   return ctrl;
 }
 
+static void check_gradients(const BenchTask *t) {
+  const SnState initial = grid_state(t);
+  sn_real *noisy = lively_controls(t);
+  const sn_real *ctrl = noisy;
+  for (int k = 0; k < methods(); ++k) {
+    const Gradients in = {.row = AGREE_ROW_GRADIENT,
+                          .name = t->task->name,
+                          .m = t->m,
+                          .cost = t->cost,
+                          .state = &initial,
+                          .ctrl = &ctrl,
+                          .target = t->target,
+                          .n = 1,
+                          .steps = STEPS,
+                          .settings = {.method = (SnGradientMethod)k}};
+    compare(run_gradients, &in, t->task->name, 0);
+  }
+  free(noisy);
+}
+
 static void gradients(void **state) {
   (void)state;
-  for (int i = 0; i < ntask; ++i) {
-    BenchTask t;
-    if (open_task(&t, i)) {
-      const SnState initial = grid_state(&t);
-      sn_real *noisy = lively_controls(&t);
-      const sn_real *ctrl = noisy;
-      for (int k = 0; k < methods(); ++k) {
-        const Inputs in = {.name = tasks[i],
-                           .m = t.m,
-                           .cost = t.cost,
-                           .state = &initial,
-                           .ctrl = &ctrl,
-                           .target = t.target,
-                           .n = 1,
-                           .steps = STEPS,
-                           .settings = {.method = (SnGradientMethod)k}};
-        check_gradients(AGREE_ROW_GRADIENT, &in, 0);
-      }
-      free(noisy);
-    }
-    bench_task_close(&t);
-  }
+  over_tasks(check_gradients);
   holds(AGREE_ROW_GRADIENT);
+}
+
+static void check_multistarts(const BenchTask *t) {
+  for (int k = 0; k < methods(); ++k) compare(run_multistart, &(Multistart){t, (SnGradientMethod)k}, t->task->name, 0);
 }
 
 static void multistarts(void **state) {
   (void)state;
-  int better = 0;
-  for (int i = 0; i < ntask; ++i) {
-    BenchTask t;
-    if (open_task(&t, i)) {
-      for (int k = 0; k < methods(); ++k) {
-        BenchMultistart ref, ours, again;
-        const size_t bytes = sizeof(sn_real) * (size_t)STEPS * (size_t)t.m->nu;
-        run_multistart(cpu, &t, k, 4, &ref);
-        run_multistart(other, &t, k, 4, &ours);
-        run_multistart(other, &t, k, 4, &again);
-        better += ref.job.best_cost < ref.job.cost_before;
-        assert_memory_equal(ours.ctrl, again.ctrl, bytes);
-        assert_true(ours.job.best_cost == again.job.best_cost);
-        agree_note(AGREE_ROW_MULTISTART, agree_error(&ours.job.cost_before, &ref.job.cost_before, 1),
-                   "%s: cost before, method %d", tasks[i], k);
-        agree_note(AGREE_ROW_MULTISTART, agree_error(&ours.job.best_cost, &ref.job.best_cost, 1), "%s: cost, method %d",
-                   tasks[i], k);
-        agree_note(AGREE_ROW_MULTISTART, agree_error(ours.ctrl, ref.ctrl, STEPS * t.m->nu), "%s: controls, method %d",
-                   tasks[i], k);
-        bench_multistart_close(&ref);
-        bench_multistart_close(&ours);
-        bench_multistart_close(&again);
-      }
-    }
-    bench_task_close(&t);
-  }
+  better = 0;
+  over_tasks(check_multistarts);
   assert_true(better >= methods());  // there is something to agree on
   holds(AGREE_ROW_MULTISTART);
 }
