@@ -205,26 +205,4 @@ static inline bool rollouts_until(SnBackend *b, SnBackendModel *d, Rollouts *r, 
 // Returns the bytes that a backend takes of its device.
 static inline size_t memory_used(SnBackend *b) { return sn_backend_memory(b).used; }
 
-// Opens balls on a plane, and a cart on a rail that shall go where a mocap body is.
-static inline void scene_pile(Scene *x) {
-  static const char *const xml =
-      "<mujoco><option timestep='0.005'/><worldbody><geom type='plane' size='1 1 .1'/>"
-      "<body name='goal' mocap='true' pos='.3 0 .2'/>"
-      "<body name='ball' pos='0 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
-      "<body pos='.4 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
-      "<body pos='.8 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
-      "<body name='cart' pos='0 1 .5'><joint name='rail' type='slide' axis='1 0 0'/><geom size='.05' mass='1'/></body>"
-      "</worldbody><actuator><motor joint='rail' ctrlrange='-5 5' ctrllimited='true'/></actuator></mujoco>";
-
-  static const char *const text =
-      "model: pile.xml\n"
-      "settings: {horizon: 20}\n"
-      "terms:\n"
-      "  - {name: reach, residual: {position: {body: cart}}, target: {position: {body: goal}}, norm: squared, weight: "
-      "1}\n"
-      "  - {name: ball, residual: {position: {body: ball}}, target: {value: [0, 0, 0.3]}, norm: squared, weight: 2, "
-      "terminal: 1}\n";
-  scene_parse(x, xml, text);
-}
-
 #endif

@@ -34,6 +34,28 @@ static void on_arm(SceneTest *test) {
   scene_close(&x);
 }
 
+// Opens balls that leave the plane at once, and a cart on a rail that shall go where a mocap body is.
+static void scene_pile(Scene *x) {
+  static const char *const xml =
+      "<mujoco><option timestep='0.005' gravity='0 0 9'/><worldbody><geom type='plane' size='1 1 .1'/>"
+      "<body name='goal' mocap='true' pos='.3 0 .2'/>"
+      "<body name='ball' pos='0 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.4 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.8 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body name='cart' pos='0 1 .5'><joint name='rail' type='slide' axis='1 0 0'/><geom size='.05' mass='1'/></body>"
+      "</worldbody><actuator><motor joint='rail' ctrlrange='-5 5' ctrllimited='true'/></actuator></mujoco>";
+
+  static const char *const text =
+      "model: pile.xml\n"
+      "settings: {horizon: 20}\n"
+      "terms:\n"
+      "  - {name: reach, residual: {position: {body: cart}}, target: {position: {body: goal}}, norm: squared, weight: "
+      "1}\n"
+      "  - {name: ball, residual: {position: {body: ball}}, target: {value: [0, 0, 0.3]}, norm: squared, weight: 2, "
+      "terminal: 1}\n";
+  scene_parse(x, xml, text);
+}
+
 // ---- bits ----
 
 // What is computed moves from item to item, and is what it should come to.
@@ -203,6 +225,34 @@ static void floats_are_near(void **state) {
   on_scenes(check_floats);
 }
 
+// A multistart says that contacts were dropped in what it tried, whichever start it was. A sledge with room for one of
+// two contacts falls onto the plane in the last steps, unless its motor lifts it a little.
+static void warnings_of_starts(void **state) {
+  (void)state;
+  Scene x;
+  scene_parse(&x,
+              "<mujoco><worldbody><geom type='plane' size='1 1 1'/><body pos='0 0 .0148'>"
+              "<joint name='lift' type='slide' axis='0 0 1'/><site name='top'/>"
+              "<geom size='.01' mass='1'/><geom size='.01' mass='1' pos='.1 0 0'/></body></worldbody>"
+              "<actuator><motor joint='lift' ctrlrange='-20 20'/></actuator></mujoco>",
+              "model: sledge.xml\nsettings: {horizon: 20}\nterms:\n"
+              "  - {name: height, residual: {position: {site: top}}, target: [0, 0, 0.1], norm: squared, weight: 1}\n");
+  SnModel *narrow = sn_model_copy(x.m, NULL);
+  narrow->nconmax = 1;
+  x.m = narrow;
+  SnBackend *dev = open_library("emulator_double", 0, NULL);
+  Job *want = job_make(&x, JOB_ADAM, false), *got = job_make(&x, JOB_ADAM, false);
+  job_alone(x.cpu, &x, want);
+  job_alone(dev, &x, got);
+  assert_int_equal(want->adam.warn, SN_WARN_CONTACT_FULL);
+  job_same(want, got);
+  job_free(want);
+  job_free(got);
+  sn_model_free(narrow);
+  sn_backend_free(dev);
+  scene_close(&x);
+}
+
 // ---- pauses ----
 
 enum { SESSIONS = 4, UNDER_WAY = 3 };
@@ -298,6 +348,23 @@ static void check_slices(const Scene *x) {
 static void slices(void **state) {
   (void)state;
   on_arm(check_slices);
+}
+
+// There is no room for the contacts of the first steps alone: a job in slices says so at its end.
+static void warnings_of_slices(void **state) {
+  (void)state;
+  Scene x;
+  scene_pile(&x);
+  SnModel *narrow = sn_model_copy(x.m, NULL);
+  narrow->nconmax = 1;
+  x.m = narrow;
+  Job *j = job_make(&x, JOB_ROLLOUTS, false);
+  job_alone(x.cpu, &x, j);
+  assert_true(j->book[0].warn & SN_WARN_CONTACT_FULL);
+  check_slices(&x);
+  job_free(j);
+  sn_model_free(narrow);
+  scene_close(&x);
 }
 
 // A multistart that ends in the launches of a longer one stands still from then on: later it goes on from where it was.
@@ -509,6 +576,56 @@ static void budgets(void **state) {
   on_arm(check_budgets);
 }
 
+// A changed cost that there is no memory for: its model does not fit, or it does, but not what the session has room
+// for. Nothing is computed until there is memory, and asking for more is refused in words; then it has all of its room
+// again.
+static void room_after_a_change(void **state) {
+  (void)state;
+  Scene x;
+  const double place[3] = {0.5, 0.5, 0.5};
+  scene_pile(&x);
+  FOR_KINDS(kind) {
+    const bool groups = kind < JOB_SWEEP;  // where there is little room candidates go in groups
+    const int more = groups ? 0 : 200;
+    SnError err = {0};
+    SnBackend *b = open_library("emulator_double", 0, NULL);
+    SnBackendModel *other = scene_load(b, &x, JOB_MOST), *d;
+    const size_t model = memory_used(b);
+    if (!groups) sn_backend_unload(b, other);
+    d = scene_load(b, &x, JOB_MOST);
+    assert_int_equal(job_reserve(b, d, kind, more, &err), SN_OK);
+    const size_t whole = memory_used(b) + (groups ? 1000 : model / 2);
+    assert_true(groups || whole > 3 * model);
+    sn_backend_unload(b, d);
+    if (groups) sn_backend_unload(b, other);
+    sn_backend_free(b);
+    b = open_library("emulator_double", (double)whole, NULL);
+    other = scene_load(b, &x, JOB_MOST);
+    d = scene_load(b, &x, JOB_MOST);
+    assert_int_equal(job_reserve(b, d, kind, more, &err), SN_OK);
+    assert_int_equal(sn_cost_set_target(x.cost, 0, kind % 2 ? NULL : place, kind % 2 ? 0 : 3, &err), SN_OK);
+    assert_int_equal(sn_cost_set_weight(x.cost, 1, 3 + kind, 1, &err), SN_OK);
+    Job *want = job_make(&x, kind, false), *got = job_make(&x, kind, false);
+    sn_backend_update(b, d);
+    job_clear(got);
+    const bool fits = job_until(b, d, got, steady_clock(), (double)INFINITY);
+    assert_false(fits);
+    assert_int_equal(job_reserve(b, d, kind, more + 50, &err), SN_ERR_STATE);
+    assert_non_null(strstr(err.text, "has no model since its cost was changed"));
+    sn_backend_abandon(b, d);
+    sn_backend_unload(b, other);
+    job_run(b, d, got);
+    job_alone(x.cpu, &x, want);
+    job_same(want, got);
+    sn_backend_unload(b, d);
+    assert_int_equal(memory_used(b), 0);
+    sn_backend_free(b);
+    job_free(want);
+    job_free(got);
+  }
+  scene_close(&x);
+}
+
 // Every allocation fails in turn: what needed it is refused in words, what there was stays, and asked for again it is
 // there. Some failures are made up for by less memory.
 static void check_allocations(const Scene *x) {
@@ -656,11 +773,20 @@ static void lost(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_cpu), cmocka_unit_test(same_bits_on_any_device),
-                                     cmocka_unit_test(diverging),        cmocka_unit_test(floats_are_near),
-                                     cmocka_unit_test(slices),           cmocka_unit_test(ended),
-                                     cmocka_unit_test(dropped),          cmocka_unit_test(memory_moves),
-                                     cmocka_unit_test(budgets),          cmocka_unit_test(allocations_fail),
-                                     cmocka_unit_test(no_growth),        cmocka_unit_test(lost)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(same_bits_as_cpu),
+                                     cmocka_unit_test(same_bits_on_any_device),
+                                     cmocka_unit_test(diverging),
+                                     cmocka_unit_test(floats_are_near),
+                                     cmocka_unit_test(warnings_of_starts),
+                                     cmocka_unit_test(slices),
+                                     cmocka_unit_test(warnings_of_slices),
+                                     cmocka_unit_test(room_after_a_change),
+                                     cmocka_unit_test(ended),
+                                     cmocka_unit_test(dropped),
+                                     cmocka_unit_test(memory_moves),
+                                     cmocka_unit_test(budgets),
+                                     cmocka_unit_test(allocations_fail),
+                                     cmocka_unit_test(no_growth),
+                                     cmocka_unit_test(lost)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages.
 #include "planner/backend/backend_impl.h"
-#include "tests/cuda/plugin_fixture.h"
+#include "tests/cuda/host/job_fixture.h"
 
 // ---- opening ----
 
@@ -119,6 +119,12 @@ static void stages(void **state) {
   assert_string_equal(stage[SN_MARK_TENDON].name, sn_mark_name(SN_MARK_TENDON));
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
   assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
+  // So it is for gradients, of any session of the model.
+  Job *j = job_make(&x, JOB_SWEEP, false);
+  job_alone(b, &x, j);
+  job_free(j);
+  assert_int_equal(sn_backend_profile(b, d, stage, CAPACITY), n);
+  assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_SOLVER_VJP].time > 0);
   // Each question begins anew; a smaller room gets the first of them.
   assert_int_equal(sn_backend_profile(b, d, stage, 3), n);
   for (int k = 0; k < 3; ++k) assert_true(stage[k].time == 0);
