@@ -1,5 +1,5 @@
 // Planners on a device (the emulator, in double): their plans are the CPU's, bit for bit, also where several share it
-// and where settings change meanwhile; and the device is lost at any launch.
+// and where settings change meanwhile.
 #include "tests/cuda/host/multistart_fixture.h"
 #include "tests/planner/bench_body.h"
 
@@ -254,71 +254,12 @@ static void tuned(void **state) {
   sn_backend_free(device);
 }
 
-// The device of two planners, one of them submitted, is lost at launch n, for all n until plans come through: with a
-// fallback every plan has all its iterations.
-static void lost(int kind, bool fallback) {
-  SnSettings s = adam_settings(6);
-  s.planner = kind;
-  s.lbfgs_iterations = 6;
-  s.hybrid_gradients = 3;
-  bool through = false;
-  int n = 0, on_cpu = 0, alone = 0;
-  for (n = 1; !through; n += n < 6 ? 1 : 4) {
-    char fault[40];
-    snprintf(fault, sizeof fault, "launch:%d", n);
-    SnBackend *device = open_library("emulator_double", 0, fault);
-    SnPlanner *p[2];
-    for (int i = 0; i < 2; ++i) p[i] = planner_with(&scene, device, fallback, &s, 3, NULL);
-    through = true;
-    for (int k = 0; k < 4; ++k) {
-      if (k % 2 == 0) {
-        for (int i = 0; i < 2; ++i) begin_at(p[i], 0.05 * (k / 2));
-        sn_planner_submit(p[1]);
-      }
-      const SnPlan plan = finish_plan(p[k % 2]);
-      if (plan.device_lost) through = false;
-      if (fallback || !plan.device_lost) {
-        assert_int_equal(plan.status, SN_PLAN_OK);
-        assert_int_equal(plan.iterations, sn_settings_iterations(&s));
-        assert_true(plan.cost_after <= plan.cost_before && cost_of(p[k % 2], &plan) == plan.cost_after);
-        on_cpu += strcmp(plan.backend, "cpu") == 0;
-        assert_true(plan.device_lost == (strcmp(plan.backend, "cpu") == 0));
-      } else {
-        alone += plan.status == SN_PLAN_WARM_START;
-        assert_true(plan.nstep == 40 && (plan.status == SN_PLAN_WARM_START) == (plan.iterations == 0));
-      }
-    }
-    for (int i = 0; i < 2; ++i) sn_planner_free(p[i]);
-    sn_backend_free(device);
-    assert_true(n < 400);
-  }
-  printf("planner %d: lost at launches 1 ... %d; %d plans on the CPU, %d warm starts\n", kind, n, on_cpu, alone);
-  assert_true(fallback ? on_cpu > 5 : alone > 2);
-}
-
-static void lost_with_fallback(void **state) {
-  (void)state;
-  lost(SN_PLANNER_ADAM, true);
-  lost(SN_PLANNER_SAMPLING, true);
-  lost(SN_PLANNER_MPPI, true);
-  lost(SN_PLANNER_HYBRID, true);
-  lost(SN_PLANNER_LBFGS, true);
-}
-
-static void lost_alone(void **state) {
-  (void)state;
-  lost(SN_PLANNER_ADAM, false);
-  lost(SN_PLANNER_SAMPLING, false);
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(plans),
                                      cmocka_unit_test(other_rules),
                                      cmocka_unit_test(more_room_within_a_round),
                                      cmocka_unit_test(rates_of_controls),
                                      cmocka_unit_test(sampled_together),
-                                     cmocka_unit_test(tuned),
-                                     cmocka_unit_test(lost_with_fallback),
-                                     cmocka_unit_test(lost_alone)};
+                                     cmocka_unit_test(tuned)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

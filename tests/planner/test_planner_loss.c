@@ -27,24 +27,40 @@ static void lost(void **state) {
   free_fixture(y);
 }
 
-// At any call of a plan: the plan is there, as good as the warm start at least.
+// At any call of a plan, by any kind of planner: with a fallback the plan is there with all its iterations, as good as
+// the warm start at least; without one there is what the device had come to.
 static void lost_anywhere(void **state) {
   (void)state;
+  static const int kinds[] = {SN_PLANNER_ADAM, SN_PLANNER_SAMPLING, SN_PLANNER_MPPI, SN_PLANNER_HYBRID,
+                              SN_PLANNER_LBFGS};
   SnSettings s = adam_settings(6);
-  for (int sampling = 0; sampling < 2; ++sampling) {
-    s.planner = sampling ? SN_PLANNER_SAMPLING : SN_PLANNER_ADAM;
-    s.iterations = 3;
-    for (int at = 1; at <= 4; ++at) {
-      Fixture *x = make_fixture(2, &s, true);
+  s.iterations = 3;
+  s.lbfgs_iterations = 6;
+  s.hybrid_gradients = 3;
+  for (size_t i = 0; i < 2 * sizeof kinds / sizeof *kinds; ++i) {
+    const bool fallback = i % 2;
+    s.planner = kinds[i / 2];
+    int at = 1;
+    for (bool lost = true; lost; ++at) {
+      Fixture *x = make_fixture(2, &s, fallback);
       SnPlanRequest r = initial_request(x, 0);
       r.want_states = true;
       x->d.lose_at = at;
       const SnPlan plan = plan_now(x, &r);
-      assert_true(plan.status == SN_PLAN_OK && plan.iterations == (sampling ? 3 : 6) && plan.qpos);
-      assert_true(plan.cost_after <= plan.cost_before && evaluate(x, &plan) == plan.cost_after);
-      assert_true(plan.device_lost == (at <= 3));
+      lost = plan.device_lost;
+      assert_int_equal(plan.nstep, 40);
+      if (fallback || !lost) {
+        assert_true(plan.status == SN_PLAN_OK && plan.iterations == sn_settings_iterations(&s) && plan.qpos);
+        assert_true(plan.cost_after <= plan.cost_before);
+        assert_true(lost == (strcmp(plan.backend, "cpu") == 0));
+      } else {
+        assert_true((plan.status == SN_PLAN_WARM_START) == (plan.iterations == 0));
+      }
+      if (fallback) assert_true(evaluate(x, &plan) == plan.cost_after);
       free_fixture(x);
+      assert_true(at < 100);
     }
+    assert_true(at > 4);
   }
 }
 
