@@ -338,9 +338,10 @@ static SnCode take_sleep(SnModel *m, const mjModel *mj, SnError *err) {
   return SN_OK;
 }
 
-// What geoms are there for besides being drawn: something can touch them, a sensor's ray can meet them.
+// What geoms are there for besides being drawn: something can touch them, a sensor's ray can meet them, a sensor asks
+// for their distance.
 typedef struct Uses {
-  bool *touched, *seen;
+  bool *touched, *seen, *measured;
 } Uses;
 
 // Fills in which geoms some ray can meet: those that are drawn, and not of the body of its own sensor; where contacts
@@ -353,6 +354,22 @@ static void find_seen(const SnModel *m, const bool *touched, bool *seen) {
     const int body = m->sensor_objtype[s] == SN_OBJ_CAMERA ? m->cam_bodyid[id] : m->site_bodyid[id];
     for (int i = 0; i < m->ngeom; ++i)
       if (m->geom_bodyid[i] != body && m->geom_rgba[4 * i + 3] != 0) seen[i] = true;
+  }
+}
+
+// Fills in the geoms of an object of a sensor of distances: those of a body, or one.
+static void measure_object(const SnModel *m, int type, int id, bool *measured) {
+  if (type == SN_OBJ_GEOM) measured[id] = true;
+  if (type != SN_OBJ_BODY) return;
+  for (int i = 0; i < m->body_geomnum[id]; ++i) measured[m->body_geomadr[id] + i] = true;
+}
+
+// Fills in whose distance a sensor asks for.
+static void find_measured(const SnModel *m, bool *measured) {
+  for (int s = 0; s < m->nsensor; ++s) {
+    if (m->sensor_type[s] < SN_SENS_GEOMDIST || m->sensor_type[s] > SN_SENS_GEOMFROMTO) continue;
+    measure_object(m, m->sensor_objtype[s], m->sensor_objid[s], measured);
+    measure_object(m, m->sensor_reftype[s], m->sensor_refid[s], measured);
   }
 }
 
@@ -413,13 +430,14 @@ static void drop_unseen_triangles(SnModel *m, const Uses *uses) {
   m->nmeshnormal = nnormal;
 }
 
-// Empties the hulls that no contact and no zone can need (most of a musculoskeletal model: 124,000 vertices of bones in
-// MyoHand), with their vertices where no triangle is left either, and closes the gaps. Addresses ascend with the mesh,
-// so everything moves towards the front.
+// Empties the hulls that no contact, no distance and no zone can need (most of a musculoskeletal model: 124,000
+// vertices of bones in MyoHand), with their vertices where no triangle is left either, and closes the gaps. Addresses
+// ascend with the mesh, so everything moves towards the front.
 static void drop_visual_meshes(SnModel *m, const Uses *uses) {
   int nvert = 0, ngraph = 0, npoly = 0, npolyvert = 0, npolymap = 0;
   for (int i = 0; i < m->nmesh; ++i) {
-    const bool keep = asset_used(m, uses->touched, SN_GEOM_MESH, i) || mesh_is_zone(m, i);
+    const bool keep = asset_used(m, uses->touched, SN_GEOM_MESH, i) || asset_used(m, uses->measured, SN_GEOM_MESH, i) ||
+                      mesh_is_zone(m, i);
     const int vert = m->mesh_vertadr[i],
               vertnum = keep || m->mesh_facenum[i] > 0 || m->mesh_normalnum[i] > 0 ? m->mesh_vertnum[i] : 0;
     const int poly = m->mesh_polyadr[i], polynum = keep ? m->mesh_polynum[i] : 0;
@@ -474,12 +492,14 @@ static void drop_visual_hfields(SnModel *m, const Uses *uses) {
 }
 #undef MOVE
 
-// Leaves out what nothing can touch, see or be inside of. Returns false and err when out of memory.
+// Leaves out what nothing can touch, see, measure or be inside of. Returns false and err when out of memory.
 static bool drop_unused(SnModel *m, const mjModel *mj, SnError *err) {
-  const Uses uses = {sn_import_touchable(mj), calloc((size_t)m->ngeom + 1, sizeof(bool))};
-  const bool ok = uses.touched && uses.seen;
+  const size_t n = (size_t)m->ngeom + 1;
+  const Uses uses = {sn_import_touchable(mj), calloc(n, sizeof(bool)), calloc(n, sizeof(bool))};
+  const bool ok = uses.touched && uses.seen && uses.measured;
   if (ok) {
     find_seen(m, uses.touched, uses.seen);
+    find_measured(m, uses.measured);
     hide_visual_geoms(m, &uses);
     drop_unseen_triangles(m, &uses);
     drop_visual_meshes(m, &uses);
@@ -489,6 +509,7 @@ static bool drop_unused(SnModel *m, const mjModel *mj, SnError *err) {
   }
   free(uses.touched);
   free(uses.seen);
+  free(uses.measured);
   return ok;
 }
 
