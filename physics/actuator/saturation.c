@@ -69,6 +69,9 @@ SN_LOCAL void sat_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
     sn_addcrossforce(W, w->cdof + 6 * k, T, a->sat_motion[k]);
     for (int i = first; i < (type == SN_JNT_BALL ? k + 3 : k); ++i) a->qpos_bar[i] += sn_dot(w->cdof + 6 * i, W, 6);
     for (int e = 0; e < 6; ++e) carrier[e] += W[e];
+#if defined(SN_MODEL_BARS)
+    for (int e = 0; sn_model_bar(a) && e < 6; ++e) sn_model_bar(a)->dof_own[6 * k + e] += a->sat_motion[k] * T[e];
+#endif
   }
 }
 

@@ -41,10 +41,10 @@ SN_FUNC int sn_equality_size(const SnModel *m, const SnWorld *w, int row);
 // Computes the force of a connect or weld whose rows begin at `row`. Returns false for other equalities. Any thread may
 // call it after sn_solve.
 SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEqualityForce *f);
-// Adds the adjoint of force and torque: to the bars of efc_force (row_pos, see sn_solve_force_vjp), and to wrench what
-// turns of both bodies give.
+// Adds the adjoint of anchors, force and torque. Bars of efc_force go to row_pos (see sn_solve_force_vjp), what shifts
+// of the anchors and turns of both bodies give goes to wrench. Reads no bodies of bar.
 SN_FUNC void sn_equality_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row,
-                                   const sn_real force_bar[3], const sn_real torque_bar[3]);
+                                   const SnEqualityForce *bar);
 
 // ---- solver.c ----
 

@@ -23,10 +23,11 @@
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
+#include "physics/dynamics/dynamics.h"
 
 // One end of a connect or weld.
 typedef struct EqualityEnd {
-  int body;
+  int body, site;   // site: -1: the frame is the body's
   sn_real pos[3];   // anchor [m], world frame
   sn_real quat[4];  // welded frame, world frame; of a weld only
 } EqualityEnd;
@@ -37,6 +38,7 @@ SN_LOCAL EqualityEnd equality_end(const SnModel *m, const SnWorld *w, int eq, in
   const bool weld = m->eq_type[eq] == SN_EQ_WELD, site = m->eq_objtype[eq] == SN_OBJ_SITE;
   const sn_real *data = m->eq_data + SN_NEQDATA * eq;
   e.body = site ? m->site_bodyid[id] : id;
+  e.site = site ? id : -1;
   // anchors in eq_data: connect has object 1 first, weld object 2 first
   const sn_real *anchor = site ? m->site_pos + 3 * id : data + 3 * (weld ? 1 - object : object);
   sn_mulmatvec3(e.pos, w->xmat + 9 * e.body, anchor);
@@ -208,14 +210,38 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
 }
 #endif
 
+#if defined(SN_MODEL_BARS)
+// The same to the frame that the end is fixed to: a site's, or that of a body in its link.
+SN_LOCAL void end_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, const sn_bar *force,
+                            const sn_bar *torque) {
+  if (!sn_model_bar(a)) return;
+  if (e->site >= 0) {
+    sn_addto3(sn_model_bar(a)->site_wrench + 6 * e->site, torque);
+    sn_addto3(sn_model_bar(a)->site_wrench + 6 * e->site + 3, force);
+    return;
+  }
+  sn_real arm[3];
+  sn_bar t[3];
+  sn_sub3(arm, e->pos, w->xpos + 3 * e->body);
+  sn_cross(t, arm, force);
+  sn_addto3(t, torque);
+  sn_welded_model_vjp(m, w, a, e->body, force, t);
+}
+#endif
+
 // Adds a force at the anchor of an end and a torque to the wrench of its body.
-SN_LOCAL void add_end_wrench(const SnModel *m, SnAdjoint *a, const EqualityEnd *e, const sn_real *arm,
+SN_LOCAL void add_end_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e,
                              const sn_bar *force, const sn_bar *torque) {
   sn_bar *wrench = sn_body_wrench(m, a, e->body), t[3];
+  sn_real arm[3];
+  sn_sub3(arm, e->pos, sn_twist_origin(m, w, e->body));
   sn_cross(t, arm, force);
   sn_addto3(t, torque);
   sn_addto3(wrench, t);
   sn_addto3(wrench + 3, force);
+#if defined(SN_MODEL_BARS)
+  end_model_vjp(m, w, a, e, force, torque);
+#endif
 }
 
 // Adds the bar of the velocity of an end's anchor in one motion: to the twist's bar, and to the force on the anchor.
@@ -284,7 +310,7 @@ SN_LOCAL void anchor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const
     anchor_velocity_vjp(sn_twist(m, a, e->body, (SnMotion)z), arm, F, sn_twist_bar(m, a, e->body, (SnMotion)z), force);
   }
   anchor_bias_vjp(m, w, a, e->body, arm, bias, force);
-  add_end_wrench(m, a, e, arm, force, zero);
+  add_end_wrench(m, w, a, e, force, zero);
 }
 
 // X_bar of F . scale vec(q2* X q1), and the torques on the two bodies.
@@ -337,7 +363,6 @@ SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const E
   const sn_bar one[4] = {sn_bar_of(1)}, zero[3] = {0}, *rate = a->row_z + 3 * row, *c = a->row_c + row;
   const sn_bar bias[3] = {-c[0], -c[1], -c[2]};
   sn_bar torque[2][3] = {0}, X_bar[4];
-  sn_real arm[3];
   weld_rotate_vjp(e, one, a->row_pos + row, scale, X_bar, torque);
   for (int z = 0; z < 3; ++z) {
     const sn_bar F[3] = {rate[z], rate[3 + z], rate[6 + z]};
@@ -348,8 +373,7 @@ SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const E
     sn_subfrom3(sn_twist_bar(m, a, e[1].body, (SnMotion)z), X_bar + 1);
   }
   weld_bias_vjp(m, w, a, e, bias, scale, torque);
-  sn_set3(arm, 0, 0, 0);
-  for (int i = 0; i < 2; ++i) add_end_wrench(m, a, e + i, arm, zero, torque[i]);
+  for (int i = 0; i < 2; ++i) add_end_wrench(m, w, a, e + i, zero, torque[i]);
 }
 
 // Adds to row_pos what the rows' common impedance receives.
@@ -445,17 +469,19 @@ SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEq
 }
 
 SN_FUNC void sn_equality_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row,
-                                   const sn_real force_bar[3], const sn_real torque_bar[3]) {
+                                   const SnEqualityForce *bar) {
   const int eq = w->efc_id[row];
-  sn_addto3(a->row_pos + row, force_bar);
-  if (sn_equality_size(m, w, row) == 3) return;
   const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
-  const sn_real X[4] = {0, torque_bar[0], torque_bar[1], torque_bar[2]};
-  const sn_real scale = SN_R(0.5) * m->eq_data[SN_NEQDATA * eq + 10];
-  sn_real r[3], torque[4], turn[2][3] = {{0}};
-  weld_rotate(r, e, X, scale);
-  sn_addto3(a->row_pos + row + 3, r);
-  weld_rotate_vjp(e, X, w->efc_force + row + 3, scale, torque, turn);
-  for (int i = 0; i < 2; ++i) sn_addto3(sn_body_wrench(m, a, e[i].body), turn[i]);
+  sn_real turn[2][3] = {{0}};
+  sn_addto3(a->row_pos + row, bar->force);
+  if (sn_equality_size(m, w, row) == 6) {
+    const sn_real X[4] = {0, bar->torque[0], bar->torque[1], bar->torque[2]};
+    const sn_real scale = SN_R(0.5) * m->eq_data[SN_NEQDATA * eq + 10];
+    sn_real r[3], torque[4];
+    weld_rotate(r, e, X, scale);
+    sn_addto3(a->row_pos + row + 3, r);
+    weld_rotate_vjp(e, X, w->efc_force + row + 3, scale, torque, turn);
+  }
+  for (int i = 0; i < 2; ++i) add_end_wrench(m, w, a, e + i, bar->pos[i], turn[i]);
 }
 #endif

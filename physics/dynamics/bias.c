@@ -455,7 +455,20 @@ SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 #endif
 }
 
-// Armature of spatial tendon t; fixed ones have a constant J.
+// Armature of tendon t in M: bars of its rates where all of its columns are on one path, see branched.c.
+SN_LOCAL void bias_tendon_mass_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
+  const sn_bar *rate = a->ten_rate + SN_NMOTION * t;
+  sn_bar *bar = a->ten_rate_bar + SN_NMOTION * t;
+  const sn_real b = m->ten_arm[t];
+  const SnRow row = sn_tendon_row(m, w, t);
+  if (!sn_row_is_chain(m, &row, false)) return;
+  bar[SN_LAMBDA] -= b * rate[SN_ACC];
+  bar[SN_ACC] -= b * (rate[SN_LAMBDA] - rate[SN_Y]);
+  bar[SN_Y] += b * (rate[SN_ACC] - rate[SN_NEXT]);
+  bar[SN_NEXT] -= b * rate[SN_Y];
+}
+
+// Armature of spatial tendon t.
 SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
   const sn_bar *rate = a->ten_rate + SN_NMOTION * t;
   const sn_real b = m->ten_arm[t];
@@ -469,12 +482,7 @@ SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
     if (m->link_of_site[s0] == m->link_of_site[s1]) continue;
     bias_piece_vjp(m, w, a, s0, s1, -b * rate[SN_LAMBDA] / divisor);
   }
-  const SnRow row = sn_tendon_row(m, w, t);
-  if (!sn_row_is_chain(m, &row, false)) return;
-  bar[SN_LAMBDA] -= b * rate[SN_ACC];
-  bar[SN_ACC] -= b * (rate[SN_LAMBDA] - rate[SN_Y]);
-  bar[SN_Y] += b * (rate[SN_ACC] - rate[SN_NEXT]);
-  bar[SN_NEXT] -= b * rate[SN_Y];
+  bias_tendon_mass_vjp(m, w, a, t);
 }
 
 SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
@@ -483,8 +491,13 @@ SN_FUNC void sn_bias_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lan
   SN_SYNC(lane);
   // several tendons add to one link: in their order
   SN_ONE(lane) {
-    for (int t = 0; t < m->ntendon; ++t)
-      if (m->ten_arm[t] != 0 && m->tendon_type[t] == SN_TENDON_SPATIAL) bias_tendon_vjp(m, w, a, t);
+    for (int t = 0; t < m->ntendon; ++t) {
+      if (m->ten_arm[t] == 0 || !sn_tendon_arms_move(m, a, t)) continue;
+      if (m->tendon_type[t] == SN_TENDON_SPATIAL)
+        bias_tendon_vjp(m, w, a, t);
+      else
+        bias_tendon_mass_vjp(m, w, a, t);
+    }
 #if defined(SN_MODEL_BARS)
     if (sn_model_bar(a)) bias_armature_model_vjp(m, w, a);
 #endif

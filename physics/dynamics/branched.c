@@ -122,7 +122,7 @@ SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane 
   SN_FOR(i, SN_NMOTION * m->nv) a->motion_kept[i] = a->motion[i];
   SN_SYNC(lane);
   for (int t = 0; t < m->ntendon; ++t) {
-    if (m->tendon_type[t] != SN_TENDON_SPATIAL) continue;
+    if (!sn_tendon_arms_move(m, a, t)) continue;
     const Branched arm = {sn_tendon_row(m, w, t), false, m->ten_arm[t], 0};
     if (arm.arm != 0 && !sn_row_is_chain(m, &arm.row, false)) branched_passes(m, w, a, lane, &arm, t, -1);
     if (!implicit || w->ten_slope[t] == 0) continue;

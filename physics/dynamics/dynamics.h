@@ -22,6 +22,12 @@ SN_FUNC void sn_site_pose(const SnModel *m, const SnWorld *w, int site, sn_real 
 // Sweeps from the leaves: turns wrench, twist_bar and acc_bar into qpos_bar, qvel_bar and mocap_bar. The accumulators
 // of links then hold the sums over their subtrees.
 SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+#if defined(SN_MODEL_BARS)
+// Adds force and torque about the origin of a body that is welded to a link to the bars of its frame there. Leaves
+// links to the sweep.
+SN_FUNC void sn_welded_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_bar *force,
+                                 const sn_bar *torque);
+#endif
 // Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
@@ -128,6 +134,15 @@ SN_INLINE SnRow sn_tendon_row(const SnModel *m, const SnWorld *w, int t) {
   const int adr = m->ten_J_rowadr[t];
   const SnRow row = {m->ten_J_rownnz[t], m->ten_J_colind + adr, w->ten_J + adr};
   return row;
+}
+// Returns whether somebody asks for derivatives by the moment arms of tendon t, which are numbers of the model where it
+// is fixed.
+SN_INLINE bool sn_tendon_arms_move(const SnModel *m, const SnAdjoint *a, int t) {
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->ten_J_fixed) return true;
+#endif
+  (void)a;
+  return m->tendon_type[t] == SN_TENDON_SPATIAL;
 }
 // Returns the row of actuator output `out`, a view of actuator_moment.
 SN_INLINE SnRow sn_output_row(const SnModel *m, const SnWorld *w, int out) {

@@ -358,14 +358,37 @@ SN_LOCAL void kin_axis_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar 
   sn_addto3(bar->jnt_axis + 3 * j, local);
 }
 
+// Adds the bars of axes that stages have handed on themselves (dof_own) to what the sweep has kept of the dofs of link
+// i, and to the wrench W on the link: the bars, and the wrench of the axes on dofs before them.
+SN_LOCAL void kin_own_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *W) {
+  const SnModelBar *bar = sn_model_bar(a);
+  const int first = m->body_dofadr[i];
+  sn_bar behind[6] = {0};
+  for (int k = first + m->body_dofnum[i] - 1; k >= first;) {
+    const int n = m->jnt_type[m->dof_jntid[k]] == SN_JNT_BALL ? 3 : 1;
+    sn_bar joint[6] = {0};
+    for (int d = k - n + 1; d <= k; ++d) {
+      const sn_bar *own = bar->dof_own + 6 * d;
+      for (int e = 0; e < 6; ++e) bar->dof_wrench[6 * d + e] += behind[e];
+      for (int e = 0; e < 6; ++e) bar->dof_pull[6 * d + e] += own[e];
+      sn_addcrossforce(joint, w->cdof + 6 * d, own, sn_bar_of(1));
+    }
+    for (int e = 0; e < 6; ++e) behind[e] += joint[e];
+    k -= n;
+  }
+  for (int e = 0; e < 6; ++e) W[e] += behind[e];
+}
+
 // A link's frame in its base and its joints, from what the sweep has kept.
 SN_LOCAL void kin_link_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {
   SnModelBar *bar = sn_model_bar(a);
   const int first = m->body_jntadr[i], base = m->body_base[i];
   const sn_real *c = w->subtree_com + 3 * m->body_rootid[i];
-  const sn_bar *W = a->wrench + 6 * i;
+  sn_bar W[6];
   KinJoint f;
   if (m->body_mocapid[i] >= 0 || (m->body_jntnum[i] > 0 && m->jnt_type[first] == SN_JNT_FREE)) return;
+  sn_copy(W, a->wrench + 6 * i, 6);
+  kin_own_model_vjp(m, w, a, i, W);
   sn_copy3(f.pos, w->xpos + 3 * i);
   sn_copy(f.mat, w->xmat + 9 * i, 9);
   for (int j = first + m->body_jntnum[i] - 1; j >= first && m->body_jntnum[i] > 0; --j) {
@@ -408,9 +431,26 @@ SN_LOCAL void kin_objects_model_vjp(const SnWorld *w, int count, const int *link
   sn_zero(wrench, 6 * count);
 }
 
+SN_FUNC void sn_welded_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_bar *force,
+                                 const sn_bar *torque) {
+  const int link = m->link_of_body[body];
+  const SnModelBar *bar = sn_model_bar(a);
+  sn_bar local[3];
+  if (!bar || link == body) return;
+  if (bar->base_pos) {
+    sn_mulmattvec3(local, w->xmat + 9 * link, force);
+    sn_addto3(bar->base_pos + 3 * body, local);
+  }
+  if (bar->base_mat) {
+    sn_mulmattvec3(local, w->xmat + 9 * link, torque);
+    sn_addto3(bar->base_mat + 3 * body, local);
+  }
+}
+
 SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
   SnModelBar *bar = sn_model_bar(a);
   for (int k = 0; k < m->nlink; ++k) kin_link_model_vjp(m, w, a, m->level_body[k]);
+  sn_zero(bar->dof_own, 6 * m->nv);
   kin_objects_model_vjp(w, m->ngeom, m->link_of_geom, bar->geom_wrench, bar->geom_lpos, bar->geom_lmat);
   kin_objects_model_vjp(w, m->nsite, m->link_of_site, bar->site_wrench, bar->site_lpos, bar->site_lmat);
   kin_objects_model_vjp(w, m->nbody, m->link_of_body, bar->body_wrench, bar->body_lpos, bar->body_lmat);

@@ -349,6 +349,9 @@ SN_LOCAL void passive_cut_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
   for (int e = 0; e < 6; ++e) back[e] = moved[e] * -lambda;
   for (int d = m->body_dofadr[body]; d < end; ++d) a->qpos_bar[d] += sn_dot(w->cdof + 6 * d, back, 6);
   for (int e = 0; e < 6; ++e) base[e] += back[e];
+#if defined(SN_MODEL_BARS)
+  for (int e = 0; sn_model_bar(a) && e < 6; ++e) sn_model_bar(a)->dof_own[6 * k + e] -= lambda * lift[e];
+#endif
 }
 
 SN_LOCAL void passive_gravcomp_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {

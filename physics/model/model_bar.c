@@ -37,7 +37,7 @@ typedef struct BarEntry {
 
 struct SnModelTangents {
   BarField field[BAR_FIELDS];  // their shapes
-  int scratch[5];              // rows of the scratch of a bar
+  int scratch[6];              // rows of the scratch of a bar
   int n;
   BarEntry *entry;      // those of one parameter after the other
   int *adr;             // (n + 1) first entry of each
@@ -257,7 +257,7 @@ SnModelTangents *sn_model_tangents_create(const SnModel *m, const SnModel *const
     return NULL;
   }
   list_fields(m, t->field);
-  memcpy(t->scratch, (const int[5]){m->ngeom, m->nsite, m->nv, m->nv, m->nbody}, sizeof t->scratch);
+  memcpy(t->scratch, (const int[6]){m->ngeom, m->nsite, m->nv, m->nv, m->nv, m->nbody}, sizeof t->scratch);
   t->n = n;
   for (int p = 0; p < n; ++p) {
     if (add_parameter(t, m, plus[p], minus[p], step[p], p, err) != SN_OK) {
@@ -291,9 +291,9 @@ static size_t place(const SnModelTangents *t, SnModelBar *bar, sn_bar *base) {
     if (base) memcpy((char *)bar + t->field[k].pointer, &at, sizeof at);
     if (t->used[k]) count += (size_t)t->field[k].rows * (size_t)t->field[k].cols;
   }
-  sn_bar **const scratch[5] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench, &bar->dof_pull,
-                               &bar->body_wrench};
-  for (int k = 0; k < 5; ++k) {
+  sn_bar **const scratch[6] = {&bar->geom_wrench, &bar->site_wrench, &bar->dof_wrench,
+                               &bar->dof_pull,    &bar->dof_own,     &bar->body_wrench};
+  for (int k = 0; k < 6; ++k) {
     if (base) *scratch[k] = base + count;
     count += 6 * (size_t)t->scratch[k];
   }

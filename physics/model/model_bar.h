@@ -30,6 +30,7 @@ typedef struct SnModelBar {
   sn_bar *body_wrench;  // (nbody, 6) on frames of inertia likewise
   sn_bar *dof_wrench;   // (nv, 6) on all that moves with a dof
   sn_bar *dof_pull;     // (nv, 6) bar of the dof's axis
+  sn_bar *dof_own;      // (nv, 6) the part that stages have themselves handed on to dofs and the link below
 } SnModelBar;
 
 // Holds the directions in which parameters move a model. Needs no model once made. Stays as it is, so that threads may

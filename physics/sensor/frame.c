@@ -108,10 +108,13 @@ SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 }
 
 #if defined(SN_MODEL_BARS)
-// Force and torque on a site, a geom or a frame of inertia by the model. Of other objects the frame is a body's, or a
-// camera's, which no parameter may move.
-SN_LOCAL void frame_object_wrench(SnAdjoint *a, int type, int id, const sn_real *force, const sn_real *torque) {
+// Force and torque on a site, a geom, a frame of inertia or a body's own frame by the model. Cameras are left out,
+// which no parameter may move.
+SN_LOCAL void frame_object_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
+                                  const sn_real *force, const sn_real *torque) {
   const SnModelBar *bar = sn_model_bar(a);
+  const sn_real none[3] = {0};
+  if (bar && type == SN_OBJ_XBODY) sn_welded_model_vjp(m, w, a, id, force ? force : none, torque ? torque : none);
   if (!bar || (type != SN_OBJ_SITE && type != SN_OBJ_GEOM && type != SN_OBJ_BODY)) return;
   sn_real *to = type == SN_OBJ_SITE ? bar->site_wrench : type == SN_OBJ_GEOM ? bar->geom_wrench : bar->body_wrench;
   to += 6 * id;
@@ -126,7 +129,7 @@ SN_FUNC void sn_object_pose_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   sn_object_pose(m, w, type, id, pos, NULL);
   sn_point_wrench(m, w, a, frame_object_body(m, type, id), pos, pos_bar, turn_bar);
 #if defined(SN_MODEL_BARS)
-  frame_object_wrench(a, type, id, pos_bar, turn_bar);
+  frame_object_wrench(m, w, a, type, id, pos_bar, turn_bar);
 #endif
 }
 
@@ -138,7 +141,7 @@ SN_FUNC void sn_object_push(const SnModel *m, const SnWorld *w, SnAdjoint *a, in
   sn_object_pose(m, w, type, id, pos, NULL);
   sn_sub3(arm, p, pos);
   sn_cross(torque, arm, force);
-  frame_object_wrench(a, type, id, force, torque);
+  frame_object_wrench(m, w, a, type, id, force, torque);
 #endif
 }
 
@@ -155,7 +158,7 @@ SN_FUNC void sn_object_velocity_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   sn_cross(t, vel_bar + 3, w->cvel + 6 * body);
   sn_point_wrench(m, w, a, body, pos, t, NULL);
 #if defined(SN_MODEL_BARS)
-  frame_object_wrench(a, type, id, t, NULL);
+  frame_object_wrench(m, w, a, type, id, t, NULL);
 #endif
 }
 

@@ -363,6 +363,17 @@ SN_LOCAL void sensor_ball_limit_rate_vjp(const SnModel *m, const SnWorld *w, SnA
   sn_addto3(a->qpos_bar + dof, q);
 }
 
+#if defined(SN_MODEL_BARS)
+// Distance of a limit by the model: bound, of the upper side or not, and margin.
+SN_LOCAL void sensor_limit_model_vjp(const SnAdjoint *a, bool tendon, int id, bool upper, sn_real bar) {
+  const SnModelBar *to = sn_model_bar(a);
+  if (!to) return;
+  sn_real *range = tendon ? to->tendon_range : to->jnt_range, *margin = tendon ? to->tendon_margin : to->jnt_margin;
+  if (range) range[2 * id + upper] += upper ? bar : -bar;
+  if (margin) margin[id] -= bar;
+}
+#endif
+
 SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id, sn_real bar) {
   const bool tendon = type >= SN_SENS_TENDONLIMITPOS;
   const int row = sensor_limit_row(w, tendon ? SN_CNSTR_LIMIT_TENDON : SN_CNSTR_LIMIT_JOINT, id);
@@ -376,6 +387,9 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     // the row of the upper bound is that of the length with the sign changed
     const sn_real low = w->ten_length[id] - m->tendon_range[2 * id], pos = w->efc_pos[row];
     const sn_real s = pos == low ? bar : -bar;
+#if defined(SN_MODEL_BARS)
+    if (!rate) sensor_limit_model_vjp(a, true, id, pos != low, bar);
+#endif
     if (rate)
       a->ten_rate_bar[SN_NMOTION * id + SN_VEL] += s;
     else
@@ -387,6 +401,10 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     return;
   }
   const int dofs = m->jnt_type[id] == SN_JNT_BALL ? 3 : 1;
+#if defined(SN_MODEL_BARS)
+  const bool upper = dofs == 3 ? m->jnt_range[2 * id + 1] >= m->jnt_range[2 * id] : w->efc_J[w->efc_J_rowadr[row]] < 0;
+  if (!rate) sensor_limit_model_vjp(a, false, id, upper, bar);
+#endif
   sn_real *out = (rate ? a->qvel_bar : a->qpos_bar) + m->jnt_dofadr[id];
   for (int k = 0; k < dofs; ++k) out[k] += bar * w->efc_J[w->efc_J_rowadr[row] + k];
 }

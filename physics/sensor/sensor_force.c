@@ -228,19 +228,17 @@ SN_LOCAL void force_of_contact_vjp(const SnWorld *w, SnAdjoint *a, int i, sn_rea
 
 SN_LOCAL void force_of_equality_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row, int first,
                                     const sn_real *p, const sn_real *bar, sn_real *p_bar) {
-  SnEqualityForce e;
-  sn_real force_bar[3] = {0}, torque_bar[3] = {0};
+  SnEqualityForce e, to = {.torque = {0}};
   if (!sn_equality_force(m, w, row, &e)) return;
   for (int side = 0; side < 2; ++side) {
     const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
-    sn_real f_bar[3], x_bar[3];
+    sn_real f_bar[3];
     if (e.body[side] < first || e.body[side] > m->body_last[first]) continue;
-    force_add_vjp(bar, p, sign, e.pos[side], e.force, f_bar, x_bar, p_bar);
-    sn_point_wrench(m, w, a, e.body[side], e.pos[side], x_bar, NULL);
-    sn_addto3(force_bar, f_bar);
-    sn_addtoscl3(torque_bar, bar, sign);
+    force_add_vjp(bar, p, sign, e.pos[side], e.force, f_bar, to.pos[side], p_bar);
+    sn_addto3(to.force, f_bar);
+    sn_addtoscl3(to.torque, bar, sign);
   }
-  sn_equality_force_vjp(m, w, a, row, force_bar, torque_bar);
+  sn_equality_force_vjp(m, w, a, row, &to);
 }
 
 // Bars of what force_interaction gives, likewise. Adds what p receives to p_bar.

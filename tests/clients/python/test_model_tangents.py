@@ -206,6 +206,69 @@ def test_sizes_of_all_pairs(pair: tuple[str, str]) -> None:
             motion.compare(motion.direction(name), 1e-5)
 
 
+# Models whose parameters reach the motion by ways of their own, and the arrays that do so.
+LINKAGE = """<worldbody><site name="post" pos="0.1 0.2 0.9" euler="0.3 0.1 0.2"/>
+  <body pos="0 0 1"><joint axis="0 1 0.2"/><joint axis="1 0 0" pos="0 0.02 0.01"/><geom size="0.05" pos="0.1 0 -0.1"/>
+    <body name="plate" pos="0.05 0.02 -0.1" euler="0.2 0.1 0"><geom type="box" size="0.03 0.04 0.05"/>
+      <site name="pin" pos="0.01 0.02 -0.03" euler="0 0.4 0.1"/>
+      <body name="tip" pos="0.01 0 -0.05"><geom size="0.02"/></body></body></body>
+  <body name="rest" pos="0.3 0.1 0.8"><freejoint/><geom type="box" size="0.05 0.06 0.07"/></body></worldbody>
+  <equality><weld site1="pin" site2="post" torquescale="0.3" solref="0.05 1"/>
+    <connect body1="tip" body2="rest" anchor="0.01 0.02 0.03" solref="0.05 1"/></equality>
+  <sensor><force site="pin"/><torque site="pin"/><framelinvel objtype="xbody" objname="tip"/></sensor>"""
+LIMITED = """<worldbody><site name="post" pos="0.3 0.1 1.2"/>
+  <body pos="0 0 1" gravcomp="0.5"><joint axis="0.1 0 1" type="slide" pos="0.02 0.01 0"/>
+    <joint axis="0 1 0.2" pos="0.01 0.02 0" {first}/><joint axis="1 0 0.1" pos="0 0.02 0.01" {second}/>
+    <geom size="0.05" pos="0.1 0 -0.1"/>
+    <body pos="0.05 0.02 -0.1" euler="0.2 0.1 0" gravcomp="0.7"><joint axis="0 1 0.3" {first}/>
+      <geom type="box" size="0.03 0.04 0.05" pos="0.02 0.03 0"/><site name="pin" pos="0.05 0.1 0.02"/></body></body>
+  </worldbody><tendon><spatial name="t"><site site="pin"/><site site="post"/></spatial></tendon>
+  <actuator><motor site="pin" refsite="post" gear="3 4 5 1 2 3"/><motor tendon="t" gear="8"/></actuator>"""
+SATURATED = LIMITED.format(first='actuatorfrcrange="-0.01 0.01"', second="")
+LIFTED = LIMITED.format(first='actuatorgravcomp="true"', second='actuatorgravcomp="true" actuatorfrcrange="-0.1 0.1"')
+GEARED = """<worldbody>
+  <body pos="0 0 1"><joint name="a" axis="0 1 0"/><joint name="b" axis="1 0 0"/><geom size="0.05" pos="0.1 0 -0.1"/>
+    <body pos="0 0 -0.2"><joint name="c" axis="0 1 0"/><geom size="0.04" pos="0 0.1 -0.1"/></body>
+    <body pos="0 0.3 -0.2"><joint name="d" axis="1 0 0"/><geom size="0.04" pos="0.1 0 -0.1"/></body></body></worldbody>
+  <tendon><fixed armature="0.05"><joint joint="a" coef="0.7"/><joint joint="c" coef="-1.1"/></fixed>
+    <fixed armature="0.03"><joint joint="c" coef="0.9"/><joint joint="d" coef="1.2"/></fixed></tendon>"""
+BOUNDED = """<worldbody>
+  <body pos="0 0 1"><joint name="a" axis="0 1 0" range="-0.1 0.3" margin="0.05"/>
+    <joint name="b" axis="1 0 0" range="0.02 0.4" margin="0.05"/><geom size="0.05" pos="0.1 0 -0.1"/>
+    <body pos="0 0 -0.2"><joint name="ball" type="ball" range="0 0.03" margin="0.06"/>
+      <geom size="0.04" pos="0 0.1 -0.1"/></body></body></worldbody>
+  <tendon><fixed name="low" range="0.05 1" margin="0.1"><joint joint="a" coef="0.7"/></fixed>
+    <fixed name="high" range="-1 -0.05" margin="0.1"><joint joint="b" coef="0.7"/></fixed></tendon>
+  <sensor><jointlimitpos joint="a"/><jointlimitpos joint="b"/><tendonlimitpos tendon="low"/>
+    <tendonlimitpos tendon="high"/></sensor>"""
+FRAMES = ("body_pos", "body_quat", "jnt_pos", "jnt_axis", "qpos0")
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "RK4"])
+@pytest.mark.parametrize(
+    ("body", "arrays"),
+    [
+        (LINKAGE, ("site_pos", "site_quat", "body_pos", "body_quat")),
+        (SATURATED, FRAMES),
+        (LIFTED, FRAMES),
+        (GEARED, ("wrap_prm",)),
+        (BOUNDED, ("jnt_range", "jnt_margin", "tendon_range", "tendon_margin")),
+    ],
+    ids=["welded sites and bodies", "saturated joints", "lifted joints", "geared tendons", "bounds"],
+)
+def test_ways_of_their_own(body: str, arrays: tuple[str, ...], integrator: str) -> None:
+    """Anchors fixed to sites and welded bodies; axes of joints that forces do not reach; armature; bounds."""
+    model = sinew.Model.from_string(
+        f'<mujoco><compiler angle="radian"/><option timestep="0.004" tolerance="1e-15" integrator="{integrator}"/>'
+        f"{body}</mujoco>"
+    )
+    motion = Motion(model, 8)
+    if model.nsensordata:
+        motion.bars["sensordata"] = 0.1 * motion.rng.standard_normal((9, model.nsensordata))
+    for name in arrays:
+        assert motion.compare(motion.direction(name), 1e-5) != 0
+
+
 def test_a_hand(myosuite: Path) -> None:
     """Muscles, and tendons around spheres and cylinders."""
     model = sinew.Model.load(myosuite / "envs/myo/assets/hand/myohand_pose.xml").with_options(tolerance=1e-15)
