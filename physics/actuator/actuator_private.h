@@ -26,8 +26,6 @@ SN_INLINE bool sn_bad_ctrl(const SnModel *m, const SnWorld *w) {
 }
 // Returns an activation of actuator i, `act` now, after h [s] at the given rate.
 SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h);
-// Adds to ctrl_bar what the bar of control k gives, as an actuator sees it. k = -1: there is none.
-SN_FUNC void sn_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, bool bad_ctrl, sn_bar bar);
 // Adds to act_bar and ctrl_bar what the bar of the rate of the activation of actuator i gives.
 SN_FUNC void sn_activation_rate_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl, sn_bar bar);
 // Returns the bar of the rate from that of activation k, of actuator i, after h [s], and adds to act_bar. An activation

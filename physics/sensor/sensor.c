@@ -409,12 +409,31 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   for (int k = 0; k < dofs; ++k) out[k] += bar * w->efc_J[w->efc_J_rowadr[row] + k];
 }
 
+#if defined(SN_MODEL_BARS)
+// Force of the actuators on hinge or slide j, which act on nothing else, by the model: bound, or gears.
+SN_LOCAL void sensor_joint_force_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int j, sn_real force,
+                                           sn_real bar) {
+  const SnModelBar *to = sn_model_bar(a);
+  const sn_real *range = m->jnt_actfrcrange + 2 * j;
+  const int dof = m->jnt_dofadr[j];
+  if (m->jnt_actfrclimited[j] && (force < range[0] || force > range[1])) {
+    if (to->jnt_actfrcrange) to->jnt_actfrcrange[2 * j + (force > range[1])] += bar;
+    return;
+  }
+  for (int k = m->momT_adr[dof]; to->actuator_gear && k < m->momT_adr[dof + 1]; ++k)
+    to->actuator_gear[6 * m->momT_out[k]] += bar * w->actuator_force[m->momT_out[k]];
+}
+#endif
+
 // Force of the actuators on a joint: those inside the joint's limit.
 SN_LOCAL void sensor_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
   const int dof = m->jnt_dofadr[j];
   sn_real force = 0;
   for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
     force += w->actuator_moment[m->momT_entry[k]] * w->actuator_force[m->momT_out[k]];
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) sensor_joint_force_model_vjp(m, w, a, j, force, bar);
+#endif
   if (m->jnt_actfrclimited[j] && (force < m->jnt_actfrcrange[2 * j] || force > m->jnt_actfrcrange[2 * j + 1])) return;
   for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
     a->force_bar[m->momT_out[k]] += bar * w->actuator_moment[m->momT_entry[k]];

@@ -16,8 +16,9 @@
 // slope b of a row J, with rates r_z = J z,
 //   -h [db r_y r_+ + b (dr_y r_+ + r_y dr_+)]
 // (of a row that branches, branched.c has the second part). A slope depends on the velocity of its tendon (zero at
-// v = 0, where |v| has its kink), or on input, length and velocity of its actuator; saturated ones and those beyond
-// ctrlrange are constant. For a free body, K a = -(a x (w x s) + w x (a x s)) =: -k turns B's part into
+// v = 0, where |v| has its kink), or on input, length and velocity of its actuator; saturated ones are
+// constant, and beyond ctrlrange the input is its bound. For a free body, K a = -(a x (w x s) + w x (a x s)) =: -k
+// turns B's part into
 //   m f . k + n . (w x I a + a x I w),    f = y_x + n x s
 // with y_x, n the translations and the turn (world axes) of y, a the turn of a+. All but y_x turn with the body, so
 // that a turn of the body has the derivative of turning y_x back: h m y_x x k.
@@ -405,7 +406,7 @@ SN_LOCAL void integrate_actuator_slope_vjp(const SnModel *m, const SnWorld *w, S
   if (adr < 0) {
     const int k = m->actuator_ctrladr[i];
     input = sn_clamped_ctrl(m, w, k);
-    if (input == sn_applied_ctrl(m, w)[k]) sn_applied_bar(m, a)[k] += slope_bar * gain;
+    sn_ctrl_vjp(m, w, a, k, false, slope_bar * gain);
   } else if (m->actuator_actearly[i]) {
     input = w->int_act[last];
     a->act_next_bar[last] += slope_bar * gain;

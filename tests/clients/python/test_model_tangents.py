@@ -241,6 +241,12 @@ BOUNDED = """<worldbody>
     <fixed name="high" range="-1 -0.05" margin="0.1"><joint joint="b" coef="0.7"/></fixed></tendon>
   <sensor><jointlimitpos joint="a"/><jointlimitpos joint="b"/><tendonlimitpos tendon="low"/>
     <tendonlimitpos tendon="high"/></sensor>"""
+DRIVEN = """<worldbody>
+  <body pos="0 0 1"><joint name="a" axis="0 1 0" actuatorfrcrange="-0.1 0.2"/><joint name="b" axis="1 0 0"/>
+    <geom size="0.05" pos="0.1 0 -0.1"/></body></worldbody>
+  <actuator><motor joint="a" gear="3"/><motor joint="b" gear="1.5"/><motor joint="b" gear="-0.7"/>
+    <damper joint="b" ctrlrange="0 0.05" kv="2"/></actuator>
+  <sensor><jointactuatorfrc joint="a"/><jointactuatorfrc joint="b"/></sensor>"""
 FRAMES = ("body_pos", "body_quat", "jnt_pos", "jnt_axis", "qpos0")
 
 
@@ -253,8 +259,9 @@ FRAMES = ("body_pos", "body_quat", "jnt_pos", "jnt_axis", "qpos0")
         (LIFTED, FRAMES),
         (GEARED, ("wrap_prm",)),
         (BOUNDED, ("jnt_range", "jnt_margin", "tendon_range", "tendon_margin")),
+        (DRIVEN, ("actuator_gear", "jnt_actfrcrange", "actuator_ctrlrange")),
     ],
-    ids=["welded sites and bodies", "saturated joints", "lifted joints", "geared tendons", "bounds"],
+    ids=["welded sites and bodies", "saturated joints", "lifted joints", "geared tendons", "bounds", "drives"],
 )
 def test_ways_of_their_own(body: str, arrays: tuple[str, ...], integrator: str) -> None:
     """Anchors fixed to sites and welded bodies; axes of joints that forces do not reach; armature; bounds."""
