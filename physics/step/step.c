@@ -198,8 +198,34 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 }
 
 #if !defined(SN_PACK)
+// Zeroes the bars, and what of the integrator no longer counts once they have been taken back.
+SN_LOCAL void step_clear_taken(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_adjoint_clear_bars(m, a, lane);
+  SN_FOR(i, m->nv) a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = 0;
+  // of damping that is implicit sn_branched_vjp would read what may never have been written
+  SN_FOR(t, m->ntendon) w->ten_slope[t] = 0;
+  SN_FOR(i, m->nout) w->act_slope[i] = 0;
+  SN_SYNC(lane);
+}
+
+// Takes back what has been added so far, with noslip: its motions have the acceleration before the sweeps, and sensors
+// know that behind them.
+SN_LOCAL void step_settle(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
+  sn_position_vjp(m, w, a, lane);
+  step_clear_taken(m, w, a, lane);
+  SN_FOR(r, sn_has_exact_diagonal(m) ? w->nefc[0] : 0) a->diag_bar[r] = 0;
+  SN_FOR(i, m->nv) {
+    a->motion[SN_LAMBDA * m->nv + i] = 0;
+    a->motion[SN_VEL * m->nv + i] = w->qvel[i];
+    a->motion[SN_ACC * m->nv + i] = w->qacc[i];
+  }
+  sn_adjoint_clear_contacts(w, a, lane);
+  sn_motion_propagate(m, w, a, lane);
+}
+
 SN_FUNC void sn_acceleration_begin(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   sn_solve_finish(m, w, lane);
+  if (sn_has_noslip(m) && w->nefc[0] > 0) step_settle(m, w, a, lane);
   SN_FOR(i, m->nv) {
     a->motion[SN_ACC * m->nv + i] = w->qacc[i];
     a->qacc_bar[i] = 0;
@@ -215,12 +241,8 @@ SN_FUNC void sn_acceleration_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnL
   SN_SYNC(lane);
   sn_position_vjp(m, w, a, lane);
   SN_FOR(r, kept) a->row_pos[r] = a->row_kept[r];
-  sn_adjoint_clear_bars(m, a, lane);
-  SN_FOR(i, m->nv) a->motion[SN_Y * m->nv + i] = a->motion[SN_NEXT * m->nv + i] = 0;
+  step_clear_taken(m, w, a, lane);
   SN_FOR(i, m->na) a->act_dot_bar[i] = 0;
-  // of damping that is implicit, which no longer counts, sn_branched_vjp would read what may never have been written
-  SN_FOR(t, m->ntendon) w->ten_slope[t] = 0;
-  SN_FOR(i, m->nout) w->act_slope[i] = 0;
   SN_SYNC(lane);
   sn_solve_force_vjp(m, w, a, lane);
   step_forces_vjp(m, w, a, lane);

@@ -41,8 +41,8 @@ SN_FUNC void sn_motion_rest(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
 // Begin and end the adjoint of a scalar of qacc and efc_force, between the halves of sn_step_vjp, or after
 // sn_motion_rest. All stages of sn_forward have run. In between, one lane adds to qacc_bar, to row_pos the bars of
 // efc_force, and to wrench, twist_bar, acc_bar and bars of contacts what is direct. The end takes all bars so far to
-// RESULT by a sweep of its own, then runs the stages backwards once more from these. It leaves bars that wait for
-// sn_position_vjp. Both end with a sync.
+// RESULT by a sweep of its own, as with noslip the begin does. It then runs the stages backwards once more from these,
+// and leaves bars that wait for sn_position_vjp. Both end with a sync.
 SN_FUNC void sn_acceleration_begin(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 SN_FUNC void sn_acceleration_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

@@ -13,6 +13,7 @@ import mujoco
 import numpy as np
 import pytest
 import sinew
+from numpy.typing import NDArray
 from sinew.errors import ArgumentError, DivergedError, SinewError, StateError
 
 from bodies import body, controls, mujoco_states, states
@@ -614,3 +615,27 @@ def test_the_cost_of_a_task_and_its_gradient() -> None:
     assert alone.cost == got.cost[0]
     assert alone.terms.shape == got.terms.shape[1:]
     assert sinew.rollout_vjp(alone, cost=2.0).status == 0
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast"])
+def test_accelerations_behind_noslip(integrator: str) -> None:
+    """A step that hands bars of accelerations and of its next state back, where sweeps have changed the former."""
+    model = sinew.Model.from_string(f"""
+        <mujoco><option integrator="{integrator}" noslip_iterations="4" noslip_tolerance="0" tolerance="1e-15"/>
+          <worldbody><body><joint type="ball" frictionloss="0.98"/><inertial pos="0.02 0.03 -0.03" mass="1.4"
+            fullinertia="0.032 0.031 0.02 0.0014 -0.0015 -0.0016"/><site name="s"/></body></worldbody>
+          <sensor><torque site="s"/><accelerometer site="s"/></sensor></mujoco>""")
+    rng = np.random.default_rng(5)
+    qvel, way = 0.3 * rng.standard_normal((2, 3))
+    bars = {"sensordata": rng.standard_normal((5, 6)), "qvel": rng.standard_normal((5, 3))}
+
+    def number(qpos: NDArray[np.float64]) -> float:
+        made = sinew.rollout(model, {"qpos": qpos, "qvel": qvel}, nstep=4, gradients=False)
+        return sum(float(np.sum(bar * getattr(made, name))) for name, bar in bars.items())
+
+    def turned(h: float) -> NDArray[np.float64]:
+        return np.array([1, *(0.3 + h * way)]) / np.linalg.norm([1, *(0.3 + h * way)])
+
+    found = sinew.rollout_vjp(sinew.rollout(model, {"qpos": turned(0), "qvel": qvel}, nstep=4), **bars).qpos
+    slope = found @ (turned(1e-6) - turned(-1e-6)) / 2e-6
+    assert slope == pytest.approx((number(turned(1e-6)) - number(turned(-1e-6))) / 2e-6, rel=1e-7)
