@@ -146,9 +146,13 @@ typedef struct SinewSessionInfo {
 // and SINEW_ERR_ARGUMENT (`def`, a setting that does not exist), or fails as sinew_client_connect.
 //
 // A session with a name goes on after a restart of a daemon that keeps sessions (its setting `state`). The library
-// connects again by itself: a request whose connection ended is sent again, within its timeout, and continuous mode
-// begins anew. Until then the plan in force acts, and the fallback once it has expired. A program that was started
-// again, too, opens the session by its name and goes on with it.
+// connects again by itself. It sends a request again, within its timeout, whose connection ended or whose daemon stops.
+// Continuous mode begins anew. Until then the plan in force acts, and the fallback once it has expired. A program that
+// was started again, too, opens the session by its name and goes on with it. Two programs that use one name share one
+// session, and each disturbs the plans of the other.
+//
+// A session ends with its lease and, without a name, with its daemon. From then on every request is answered with
+// SINEW_ERR_REFUSED and "no session". Close it here, and open another.
 SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *def, SinewError *err);
 
 // Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. One that has ended already

@@ -114,6 +114,16 @@ static SinewStatus fill_info(SinewSession *session, SinewError *err) {
   return SINEW_OK;
 }
 
+SinewStatus sn_session_request(const SinewSession *session, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+                               SinewError *err) {
+  return session->kept ? sn_request_outlasting(session->client, request, reply, err)
+                       : sn_request(session->client, request, reply, err);
+}
+
+bool sn_session_outlasts(const SinewSession *session, const Sinew__V1__Reply *reply) {
+  return session->kept && sn_wire_stopping(reply);
+}
+
 static void free_session(SinewSession *session) {
   sn_free_reply(session->opened);
   sn_free_reply(session->described);
@@ -152,6 +162,8 @@ static SinewStatus take_def(const SinewSessionDef *caller, SinewSessionDef *def,
   if (isnan(def->latency) || isnan(def->lease) || isnan(def->time_to_live))
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewSessionDef: latency, lease and time_to_live are %g, %g and %g s",
                     def->latency, def->lease, def->time_to_live);
+  if (def->name && !*def->name)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewSessionDef.name is \"\"; allowed are a name, and NULL for none");
   if (def->gain_rows < 0)
     return api_fail(err, SINEW_ERR_ARGUMENT, "SinewSessionDef.gain_rows is %d; allowed is at least 0", def->gain_rows);
   return SINEW_OK;
@@ -171,6 +183,7 @@ SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *cal
   session->fallback = def.fallback ? def.fallback : sinew_session_fallback_zero;
   session->fallback_user = def.fallback_user;
   session->gain_rows = def.gain_rows;
+  session->kept = def.name != NULL;
   Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
   SinewStatus status = send_open(session, &def, &planner, err);
   sn_message_clear(&planner.base);

@@ -22,6 +22,7 @@ struct SinewSession {
   // Ids of requests: of the latest state sent without waiting, and that up to which answers are of no use any more.
   uint64_t sent, taken;
   uint64_t read;          // stream_number of the latest plan of the stream that was read
+  bool kept;              // it was opened by a name, so that it outlasts the daemon
   bool streaming;         // continuous mode has begun, and nobody has ended it
   SinewStreamDef stream;  // repeats the latest terms
   double latest;          // time stamp of the latest state sent [s]; -infinity before the first
@@ -37,6 +38,14 @@ struct SinewSession {
 // state, and for one without qpos or qvel or with a number that is not finite.
 SinewStatus sn_session_state(const SinewSession *session, const SinewState *state, Sinew__V1__State *s,
                              SinewError *err);
+
+// Sends a request about the session and waits for its reply as sn_request does. It asks again where a daemon stops that
+// the session outlasts.
+SinewStatus sn_session_request(const SinewSession *session, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+                               SinewError *err);
+
+// Tells whether a reply says no more than that a daemon stops which the session outlasts.
+bool sn_session_outlasts(const SinewSession *session, const Sinew__V1__Reply *reply);
 
 // Notes that a state of that time stamp [s] is sent, with its buffers, which are forgotten. A clock that was set back
 // makes answers to states that were sent before, without waiting, useless.

@@ -167,7 +167,7 @@ SinewStatus sinew_session_plan(SinewSession *session, const SinewState *state, d
   SinewStatus status = fill_request(session, state, deadline, &asked, err);
   if (status != SINEW_OK) return status;
   sn_session_stamp(session, state->time);
-  status = sn_request(session->client, &asked.request, &reply, err);
+  status = sn_session_request(session, &asked.request, &reply, err);
   session->taken = asked.request.id;  // answers to earlier states are of no use from here on
   return status == SINEW_OK ? sn_session_take_plan(session, reply, err) : status;
 }
@@ -185,6 +185,7 @@ SinewStatus sinew_session_send(SinewSession *session, const SinewState *state, d
 static bool is_stale(const SinewSession *session, const Sinew__V1__Reply *reply) {
   if (reply->id == 0) return false;  // the daemon could not read a request
   if (reply->id <= session->taken || reply->id > session->sent || sn_wire_coming(reply)) return true;
+  if (sn_session_outlasts(session, reply)) return true;
   if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) return false;
   if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN || reply->plan->session != session->info.id) return true;
   if (sn_session_outlived(session, reply->plan)) return true;
@@ -241,7 +242,7 @@ SinewStatus sinew_session_evaluate(SinewSession *session, const SinewState *stat
   request.body_case = SINEW__V1__REQUEST__BODY_EVALUATE;
   request.evaluate = &in;
   Sinew__V1__Reply *reply;
-  status = sn_request(session->client, &request, &reply, err);
+  status = sn_session_request(session, &request, &reply, err);
   if (status == SINEW_OK) status = take_evaluation(reply->evaluate, n, cost, gradient, err);
   sn_free_reply(reply);
   return status;

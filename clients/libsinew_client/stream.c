@@ -15,7 +15,7 @@ static Sinew__V1__StreamRequest terms_of(const SinewSession *session, const Sine
   in.lease = def->lease;
   in.deadline = def->deadline;
   in.period = def->period;
-  in.iterations = (uint32_t)(def->iterations > 0 ? def->iterations : 0);
+  in.iterations = (uint32_t)def->iterations;
   in.gain_rows = (uint32_t)session->gain_rows;
   return in;
 }
@@ -27,7 +27,7 @@ static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *d
   request.body_case = SINEW__V1__REQUEST__BODY_STREAM;
   request.stream = &in;
   Sinew__V1__Reply *reply;
-  const SinewStatus status = sn_request(session->client, &request, &reply, err);
+  const SinewStatus status = sn_session_request(session, &request, &reply, err);
   if (status == SINEW_OK && reply->stream->states == 0) session->read = 0;  // it has just begun
   if (status == SINEW_OK) session->streaming = !stop;
   if (status == SINEW_OK) session->stream = *def;
@@ -50,7 +50,10 @@ SinewStatus sinew_session_stream_start(SinewSession *session, const SinewStreamD
   if (!session) return api_fail(err, SINEW_ERR_ARGUMENT, "session is NULL");
   SinewStreamDef def = sinew_default_stream();
   const SinewStatus status = caller ? api_take(&DEF, caller, &def, err) : SINEW_OK;
-  return status == SINEW_OK ? stream_request(session, &def, false, err) : status;
+  if (status != SINEW_OK) return status;
+  if (def.iterations < 0)
+    return api_fail(err, SINEW_ERR_ARGUMENT, "SinewStreamDef.iterations is %d; allowed is at least 0", def.iterations);
+  return stream_request(session, &def, false, err);
 }
 
 SinewStatus sinew_session_stream_stop(SinewSession *session, SinewError *err) {
@@ -77,9 +80,18 @@ SinewStatus sinew_session_stream_send(SinewSession *session, const SinewState *s
   return sn_wire_send(session->client, &request, NULL, err);
 }
 
+static const char *end_text(Sinew__V1__StreamReply__End end) {
+  if (end == SINEW__V1__STREAM_REPLY__END__LEASE) return "no state came within its lease";
+  return end == SINEW__V1__STREAM_REPLY__END__SHUTTING_DOWN ? "the daemon stops" : "the session was closed";
+}
+
 // Tells what a reply means for the stream; SINEW_ERR_TIMEOUT: nothing. Takes the reply over.
 static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply, SinewError *err) {
   SinewStatus status = SINEW_ERR_TIMEOUT;
+  if (session->streaming && sn_session_outlasts(session, reply)) {
+    sn_free_reply(reply);  // the next daemon answers the states to come
+    return status;
+  }
   if (reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->session == session->info.id &&
       reply->plan->stream_sequence > session->read) {
     const uint64_t sequence = reply->plan->stream_sequence;
@@ -95,10 +107,7 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply,
                                                                                        : sn_wire_check(reply, err);
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
       reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
-    status = sn_wire_fail(err, SINEW_ERR_ENDED, "%s",
-                          reply->stream->end == SINEW__V1__STREAM_REPLY__END__LEASE
-                              ? "continuous mode has ended: no state came within its lease"
-                              : "continuous mode has ended: the session was closed");
+    status = sn_wire_fail(err, SINEW_ERR_ENDED, "continuous mode has ended: %s", end_text(reply->stream->end));
   if (status == SINEW_ERR_ENDED) session->streaming = false;
   sn_free_reply(reply);
   return status;

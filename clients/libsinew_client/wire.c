@@ -182,14 +182,21 @@ bool sn_wire_coming(const Sinew__V1__Reply *reply) {
   return reply->body_case == SINEW__V1__REPLY__BODY_ERROR && reply->error->code == SINEW__V1__ERROR__CODE__RESTORING;
 }
 
+bool sn_wire_stopping(const Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM)
+    return reply->stream->end == SINEW__V1__STREAM_REPLY__END__SHUTTING_DOWN;
+  return reply->body_case == SINEW__V1__REPLY__BODY_ERROR &&
+         reply->error->code == SINEW__V1__ERROR__CODE__SHUTTING_DOWN;
+}
+
 static void pause_for(double seconds) {
   const struct timespec time = {0, (long)(seconds * 1e9)};
   nanosleep(&time, NULL);
 }
 
 // Sends a request and waits for its reply; once more where the session is on its way, or where the connection ends
-// meanwhile: a daemon that was started again does not know of the first one.
-static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+// meanwhile: a daemon that was started again does not know of the first one. `outlasts`: or where the daemon stops.
+static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
                             SinewError *err) {
   const double until = sn_clock_now() + client->timeout;
   for (;;) {
@@ -199,7 +206,7 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Si
     if (status == SINEW_OK && client->handshake.lost) status = reconnect(client, err);
     if (status == SINEW_OK) status = sn_wire_send(client, request, &id, err);
     if (status == SINEW_OK) status = await_reply(client, id, until, reply, err);
-    const bool coming = status == SINEW_OK && sn_wire_coming(*reply);
+    const bool coming = status == SINEW_OK && (sn_wire_coming(*reply) || (outlasts && sn_wire_stopping(*reply)));
     const bool lost = status == SINEW_ERR_TIMEOUT && client->handshake.lost;
     if (!coming && !lost) return status;
     if (sn_clock_now() + LOST_TIME > until)
@@ -212,12 +219,13 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, Si
   }
 }
 
-SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
+static SinewStatus ask(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
+                       SinewError *err) {
   *reply = NULL;
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
     if ((attempt > 0 || client->handshake.refused) && (status = reconnect(client, err)) != SINEW_OK) return status;
-    status = exchange(client, request, reply, err);
+    status = exchange(client, request, outlasts, reply, err);
   }
   if (status != SINEW_OK || answers(request, *reply)) return status;
   sn_free_reply(*reply);
@@ -225,14 +233,27 @@ SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew_
   return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
 }
 
-SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
-  SinewStatus status = sn_wire_ask(client, request, reply, err);
+SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
+  return ask(client, request, false, reply, err);
+}
+
+// Makes a failure of a reply that is an error.
+static SinewStatus settle(SinewStatus status, Sinew__V1__Reply **reply, SinewError *err) {
   if (status != SINEW_OK) return status;
   status = sn_wire_check(*reply, err);
   if (status == SINEW_OK) return api_ok(err);
   sn_free_reply(*reply);
   *reply = NULL;
   return status;
+}
+
+SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
+  return settle(ask(client, request, false, reply, err), reply, err);
+}
+
+SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+                                  SinewError *err) {
+  return settle(ask(client, request, true, reply, err), reply, err);
 }
 
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err) {

@@ -16,6 +16,11 @@ SinewClient *sn_wire_connect(const SinewClientDef *def, void *context, SinewErro
 // is the caller's, freed with sn_free_reply; else it is NULL.
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
+// Sends a request and waits as sn_request does. Asks again, too, where the daemon says that it stops: the next one
+// knows the session that the request is about.
+SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
+                                  SinewError *err);
+
 // Sends a request and waits as sn_request does; an error reply is the caller's like any other.
 SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
@@ -38,6 +43,8 @@ SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err);
 
 // Returns whether a reply says that the session is on its way, and to ask again.
 bool sn_wire_coming(const Sinew__V1__Reply *reply);
+// Returns whether a reply says that the daemon stops, be it to a request or of a stream.
+bool sn_wire_stopping(const Sinew__V1__Reply *reply);
 
 // Subscribes to telemetry at an endpoint (HelloReply.telemetry).
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err);

@@ -1,12 +1,15 @@
-// The client library and a daemon that is killed and started again: a session with a name goes on by itself, and its
-// plans tell of the gap.
+// The client library and a daemon that is killed, or told to stop, and started again: a session with a name goes on by
+// itself, and its plans tell of the gap.
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -39,6 +42,12 @@ static int teardown(void **state) {
 
 static void kill_daemon(void) {
   kill(d.pid, SIGKILL);
+  waitpid(d.pid, NULL, 0);
+}
+
+// Tells it to end, as a restart of a service does: it says good-bye to those who wait and to streams.
+static void stop_daemon(void) {
+  kill(d.pid, SIGTERM);
   waitpid(d.pid, NULL, 0);
 }
 
@@ -119,21 +128,99 @@ static void stream_until(SinewSession *session, uint64_t restarts) {
   fail_msg("no plan after %d restarts", (int)restarts);
 }
 
-static void test_stream_goes_on(void **state) {
-  (void)state;
+static void go_on_streaming(const char *name, void (*end)(void)) {
   SinewClient *client;
-  SinewSession *session = open_named(&client, "streaming");
+  SinewSession *session = open_named(&client, name);
   SinewStreamDef def = sinew_default_stream();
   def.lease = 10;
   assert_int_equal(sinew_session_stream_start(session, &def, &err), SINEW_OK);
   for (uint64_t k = 0; k < 3; k++) {
     stream_until(session, k);
-    kill_daemon();
+    end();
     sn_test_daemon_spawn(&d, options);
   }
   stream_until(session, 3);
   assert_int_equal(sinew_session_stream_stop(session, &err), SINEW_OK);
   assert_int_equal(sinew_session_close(session, &err), SINEW_OK);
+  sinew_client_disconnect(client);
+}
+
+static void test_stream_goes_on(void **state) {
+  (void)state;
+  go_on_streaming("streaming", kill_daemon);
+}
+
+static void test_stream_outlasts_an_orderly_end(void **state) {
+  (void)state;
+  go_on_streaming("in order", stop_daemon);
+}
+
+enum { ROWS = 2048 };  // as many as the daemon takes, so that it is nearly always in the middle of them
+
+// Asks for one evaluation after the other in a thread of its own, until one fails or `enough` of them came.
+typedef struct Loop {
+  SinewSession *session;
+  const double *ctrl;  // (ROWS, nu)
+  double *gradient;    // likewise
+  _Atomic SinewStatus status;
+  atomic_int answers;
+  atomic_bool enough;
+} Loop;
+
+static void *evaluate_on(void *argument) {
+  Loop *loop = argument;
+  const SinewState state = sinew_session_info(loop->session)->initial;
+  double cost;
+  for (; !loop->enough && loop->status == SINEW_OK; loop->answers++)
+    loop->status = sinew_session_evaluate(loop->session, &state, loop->ctrl, ROWS, &cost, loop->gradient, &err);
+  return NULL;
+}
+
+// What waits while the daemon stops is refused by it. Who asked is answered by the next one.
+static void test_requests_outlast_an_orderly_end(void **state) {
+  (void)state;
+  SinewClient *client;
+  SinewSession *session = open_named(&client, "asking");
+  const size_t n = (size_t)ROWS * (size_t)sinew_session_info(session)->nu;
+  double *ctrl = calloc(n, sizeof *ctrl), *gradient = calloc(n, sizeof *gradient);
+  assert_true(ctrl && gradient);
+  Loop loop = {session, ctrl, gradient, SINEW_OK, 0, false};
+  pthread_t thread;
+  pthread_create(&thread, NULL, evaluate_on, &loop);
+  for (int k = 0; k < 5; k++) {
+    // Not before this daemon has the session: one that ends earlier is no restart of it.
+    for (const int before = loop.answers; loop.answers < before + 2 && loop.status == SINEW_OK;) usleep(1000);
+    stop_daemon();
+    sn_test_daemon_spawn(&d, options);
+  }
+  loop.enough = true;
+  pthread_join(thread, NULL);
+  if (loop.status != SINEW_OK) fail_msg("%s", err.text);
+  Call call = {session, 0.005, SINEW_OK};
+  plan(&call);
+  assert_int_equal(call.status, SINEW_OK);
+  assert_int_equal(sinew_session_current_plan(session)->restarts, 5);
+  assert_int_equal(sinew_session_close(session, &err), SINEW_OK);
+  sinew_client_disconnect(client);
+  free(gradient);
+  free(ctrl);
+}
+
+// The stream of a session without a name is over when its daemon stops, and says why.
+static void test_stream_without_a_name(void **state) {
+  (void)state;
+  SinewClient *client;
+  SinewSession *session = open_named(&client, NULL);
+  assert_int_equal(sinew_session_stream_start(session, NULL, &err), SINEW_OK);
+  stream_until(session, 0);
+  stop_daemon();
+  SinewStatus status = SINEW_OK;
+  while (status == SINEW_OK || status == SINEW_ERR_REFUSED)  // a state may have been on its way
+    status = sinew_session_stream_receive(session, 5, &err);
+  assert_int_equal(status, SINEW_ERR_ENDED);
+  assert_string_equal(err.text, "continuous mode has ended: the daemon stops");
+  sn_test_daemon_spawn(&d, options);
+  sinew_session_close(session, NULL);
   sinew_client_disconnect(client);
 }
 
@@ -156,7 +243,11 @@ static void test_without_a_name(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_go_on), cmocka_unit_test(test_stream_goes_on),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_go_on),
+                                     cmocka_unit_test(test_stream_goes_on),
+                                     cmocka_unit_test(test_stream_outlasts_an_orderly_end),
+                                     cmocka_unit_test(test_requests_outlast_an_orderly_end),
+                                     cmocka_unit_test(test_stream_without_a_name),
                                      cmocka_unit_test(test_without_a_name)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }
