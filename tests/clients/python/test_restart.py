@@ -1,4 +1,4 @@
-"""A daemon that is killed and started again: a session with a name goes on, and counts the gap."""
+"""A daemon that is killed, or told to stop, and started again: a session with a name goes on, and counts the gap."""
 
 from __future__ import annotations
 
@@ -42,8 +42,12 @@ class Phoenix:
         self._process.kill()
         self._process.wait()
 
-    def restart(self) -> None:
-        self.kill()
+    def restart(self, in_order: bool = False) -> None:
+        if in_order:  # as a service is: requests that wait are refused, streams end
+            self._process.terminate()
+            self._process.wait()
+        else:
+            self.kill()
         self.start()
 
 
@@ -91,7 +95,8 @@ def test_a_plan_under_way(phoenix: Phoenix) -> None:
         thread.join()
 
 
-def test_stream_goes_on(phoenix: Phoenix) -> None:
+@pytest.mark.parametrize("in_order", [False, True])
+def test_stream_goes_on(phoenix: Phoenix, in_order: bool) -> None:
     with sinew.Client(phoenix.endpoint, timeout=20) as client:
         session = client.open("arm_reach", latency=0.02, name="a")
         with session.stream() as stream:
@@ -106,11 +111,12 @@ def test_stream_goes_on(phoenix: Phoenix) -> None:
                     if plan is not None and plan.restarts == restarts:
                         break
                 if restarts < 2:
-                    phoenix.restart()
+                    phoenix.restart(in_order)
         assert session.gaps == 2
 
 
-def test_async(phoenix: Phoenix) -> None:
+@pytest.mark.parametrize("in_order", [False, True])
+def test_async(phoenix: Phoenix, in_order: bool) -> None:
     async def run() -> None:
         async with sinew.AsyncClient(phoenix.endpoint, timeout=20) as client:
             session = await client.open("arm_reach", settings={"planner": "sampling", "iterations": 0}, name="a")
@@ -123,7 +129,7 @@ def test_async(phoenix: Phoenix) -> None:
                     await stream.send(moved(session, 0.01 + 0.005 * k))
                     plan = await stream.receive(0.005)
                     if k == 20:
-                        await asyncio.to_thread(phoenix.restart)
+                        await asyncio.to_thread(phoenix.restart, in_order)
                     if plan is not None and plan.restarts == 2:
                         break
             assert session.gaps == 2

@@ -26,7 +26,7 @@ from sinew.client.plan import Plan
 from sinew.client.records import milliseconds, subscribed
 from sinew.client.session import Fallback, Judge, Mailbox, newest, session_settings, task_of
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming, is_stopping
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
 
 __all__ = ["AsyncClient", "AsyncSession", "AsyncStream"]
@@ -314,7 +314,7 @@ class AsyncClient:
             elif channel in self._boxes:
                 self._boxes[channel].put(reply)
 
-    async def _request(self, call: Call[T], channel: int = 0) -> T:
+    async def _request(self, call: Call[T], channel: int = 0, outlasts: bool = False) -> T:
         wait = self._wire.timeout + call.extra
         for attempt in range(self._wire.retries + 1):
             if self._socket is None:
@@ -323,7 +323,7 @@ class AsyncClient:
                 self._connect()
             try:
                 async with asyncio.timeout(wait):
-                    reply = await self._exchange(call, channel)
+                    reply = await self._exchange(call, channel, outlasts)
             except TimeoutError:
                 continue
             if reply is not None:
@@ -332,10 +332,11 @@ class AsyncClient:
             raise self._refused
         raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s")
 
-    async def _exchange(self, call: Call[T], channel: int) -> Any:
+    async def _exchange(self, call: Call[T], channel: int, outlasts: bool) -> Any:
         """Send a request and return its reply, None where it cannot be sent.
 
-        It is sent again where its session is on its way, and where the connection ends meanwhile.
+        It is sent again where its session is on its way or outlasts a daemon that stops, and where the connection ends
+        meanwhile.
         """
         while True:
             id, data = self._wire.encode(call.request, channel)
@@ -345,7 +346,7 @@ class AsyncClient:
                 if not await self._pass_on(data):
                     return None
                 reply = await answer
-                if not is_coming(reply):
+                if not is_coming(reply) and not (outlasts and is_stopping(reply)):
                     return reply
             except _ConnectionLostError:
                 pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -14,6 +14,7 @@ from sinew.client.messages import Config, Evaluation, Opened, Statistics, Stream
 from sinew.client.plan import Plan
 from sinew.client.session import Applied, Fallback, Mailbox, SessionBase, StreamBase, is_gone
 from sinew.client.snapshot import Snapshot
+from sinew.client.wire import Call
 from sinew.errors import RefusedError, TimedOutError
 from sinew.state import State, StateLike
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from sinew.client.asynchronous import AsyncClient
 
 __all__ = ["AsyncMailbox", "AsyncSession", "AsyncStream"]
+
+T = TypeVar("T")
 
 
 class AsyncMailbox(Mailbox):
@@ -73,6 +76,10 @@ class AsyncSession(SessionBase):
             self._owned = False
             await self._client._abandon(self.id)
 
+    async def _ask(self, call: Call[T], channel: int = 0) -> T:
+        """Send a request about the session and wait for its answer."""
+        return await self._client._request(call, channel, self.name is not None)
+
     # ------------------------------------------------------------------------------------------- plans
 
     async def plan(
@@ -93,7 +100,7 @@ class AsyncSession(SessionBase):
         """
         call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._taken = self._sent
-        return await self._client._request(call)
+        return await self._ask(call)
 
     async def send(
         self,
@@ -123,7 +130,7 @@ class AsyncSession(SessionBase):
         states: bool = False,
     ) -> Evaluation:
         """Return the cost of controls that are applied from a state, as `sinew.Session.evaluate`."""
-        return await self._client._request(self._evaluate_call(state, ctrl, gradient, states))
+        return await self._ask(self._evaluate_call(state, ctrl, gradient, states))
 
     # ---------------------------------------------------------------------------------------- settings
 
@@ -137,11 +144,11 @@ class AsyncSession(SessionBase):
     ) -> Config:
         """Change settings, weights and targets while the session runs, as `sinew.Session.tune`."""
         call = calls.tune(self.id, settings, weights or {}, terminal_weights or {}, targets or {})
-        return self._configured(await self._client._request(call))
+        return self._configured(await self._ask(call))
 
     async def set_weight(self, term: str, weight: float | None = None, terminal: float | None = None) -> Config:
         """Change the running and the terminal weight of a term; None: as it is."""
-        return self._configured(await self._client._request(calls.set_weight(self.id, term, weight, terminal)))
+        return self._configured(await self._ask(calls.set_weight(self.id, term, weight, terminal)))
 
     async def set_target(self, term: str, target: ArrayLike | None) -> Config:
         """Give a term a constant target, or (None) the task's own one again."""
@@ -149,24 +156,24 @@ class AsyncSession(SessionBase):
 
     async def get_config(self, version: int = 0) -> Config:
         """Return a version of the configuration, 0: the one in force, with the table of all settings."""
-        config = await self._client._request(calls.get_config(self.id, version))
+        config = await self._ask(calls.get_config(self.id, version))
         return config if version else self._configured(config)
 
     async def revert(self, version: int) -> Config:
         """Put settings, weights and targets of an earlier version in force again, as a new version."""
-        return self._configured(await self._client._request(calls.revert(self.id, version)))
+        return self._configured(await self._ask(calls.revert(self.id, version)))
 
     async def reset(self, seed: int | None = None) -> State:
         """Begin again, with a new seed if one is given; returns the initial state. There is no plan in force then."""
-        return self._restarted(await self._client._request(calls.reset(self.id, seed)))
+        return self._restarted(await self._ask(calls.reset(self.id, seed)))
 
     async def snapshot(self) -> Snapshot:
         """Return where the session stands, as `sinew.Session.snapshot`."""
-        return await self._client._request(calls.take_snapshot(self.id))
+        return await self._ask(calls.take_snapshot(self.id))
 
     async def restore(self, snapshot: Snapshot) -> Config:
         """Go on from a snapshot, as `sinew.Session.restore`."""
-        return self._went_back(await self._client._request(calls.restore(self.id, snapshot)))
+        return self._went_back(await self._ask(calls.restore(self.id, snapshot)))
 
     async def statistics(self) -> Statistics:
         """Return the counters of this session."""
@@ -212,7 +219,7 @@ class AsyncStream(StreamBase):
         call = calls.stream(self.session.id, *self._terms)
         self._client._boxes[self._box.channel] = self._box
         self._box.closed = False
-        return self._begun(await self._client._request(call, self._box.channel))
+        return self._begun(await self.session._ask(call, self._box.channel))
 
     def _begin_again(self) -> None:
         message = calls.stream(self.session.id, *self._terms).request
@@ -228,7 +235,7 @@ class AsyncStream(StreamBase):
 
     async def stop(self) -> StreamReply:
         """End the mode and wait for the daemon's answer. The plan in force stays until it expires."""
-        reply = await self._client._request(calls.stop_stream(self.session.id), self._box.channel)
+        reply = await self.session._ask(calls.stop_stream(self.session.id), self._box.channel)
         self._client._boxes.pop(self._box.channel, None)
         self._box.closed = True
         self._box.arrived.set()

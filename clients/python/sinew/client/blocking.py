@@ -35,7 +35,7 @@ from sinew.client.session import (
     task_of,
 )
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming, is_stopping
 from sinew.errors import ArgumentError, StateError, TimedOutError
 
 __all__ = ["Client"]
@@ -333,22 +333,25 @@ class Client:
             raise ArgumentError(f"cannot connect to {self._wire.endpoint}: {error}") from None
 
     @alone
-    def _request(self, call: Call[T], channel: int = 0) -> T:
-        """Send a request and wait for its answer, again over fresh connections where none comes."""
+    def _request(self, call: Call[T], channel: int = 0, outlasts: bool = False) -> T:
+        """Send a request and wait for its answer, again over fresh connections where none comes.
+
+        `outlasts` says that the request is about a session that outlasts the daemon.
+        """
         for attempt in range(self._wire.retries + 1):
             if attempt or self._wire.handshakes.refused:
                 self._connect()
-            reply = self._exchange(call, channel)
+            reply = self._exchange(call, channel, outlasts)
             if reply is not None:
                 return self._wire.result(call, reply)
         self._wire.handshakes.check()
         raise TimedOutError(f"no answer from {self._wire.endpoint} within {self._wire.timeout + call.extra:g} s")
 
-    def _exchange(self, call: Call[T], channel: int) -> Any:
+    def _exchange(self, call: Call[T], channel: int, outlasts: bool) -> Any:
         """Send a request and return its reply, None when none has come in time.
 
-        It is sent again where its session is on its way, and where the connection ends meanwhile: a daemon that was
-        started again does not know of the first one.
+        It is sent again where its session is on its way or outlasts a daemon that stops, and where the connection ends
+        meanwhile: a daemon that was started again does not know of the first one.
         """
         handshakes = self._wire.handshakes
         until = time.monotonic() + self._wire.timeout + call.extra
@@ -363,7 +366,7 @@ class Client:
             reply = self._await_reply(id, until)
             if time.monotonic() + PAUSE > until or (reply is None and not handshakes.lost):
                 return reply
-            if reply is not None and not is_coming(reply):
+            if reply is not None and not is_coming(reply) and not (outlasts and is_stopping(reply)):
                 return reply
             time.sleep(PAUSE)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,7 @@ from sinew.client.messages import Config, Evaluation, Opened, Statistics, Stream
 from sinew.client.plan import Plan
 from sinew.client.session import Applied, Fallback, Mailbox, SessionBase, StreamBase, is_gone
 from sinew.client.snapshot import Snapshot
+from sinew.client.wire import Call
 from sinew.errors import RefusedError, TimedOutError
 from sinew.state import State, StateLike
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sinew.client.blocking import Client
 
 __all__ = ["Session", "Stream"]
+
+T = TypeVar("T")
 
 
 class Session(SessionBase):
@@ -58,6 +61,10 @@ class Session(SessionBase):
         elif self._owned and self.name is None:  # the daemon may be what has failed: its answer is not waited for
             self._owned = False
             self._client._abandon(self.id)
+
+    def _ask(self, call: Call[T], channel: int = 0) -> T:
+        """Send a request about the session and wait for its answer."""
+        return self._client._request(call, channel, self.name is not None)
 
     # ------------------------------------------------------------------------------------------- plans
 
@@ -108,7 +115,7 @@ class Session(SessionBase):
         """
         call = self._plan_call(state, deadline, iterations, candidates, states, gains, applied)
         self._taken = self._sent  # answers to states that were sent on are of no use from here on
-        return self._client._request(call)
+        return self._ask(call)
 
     def send(
         self,
@@ -158,7 +165,7 @@ class Session(SessionBase):
         gradient, states : bool
             Whether derivatives of the cost, and the states, are wanted.
         """
-        return self._client._request(self._evaluate_call(state, ctrl, gradient, states))
+        return self._ask(self._evaluate_call(state, ctrl, gradient, states))
 
     # ---------------------------------------------------------------------------------------- settings
 
@@ -189,11 +196,11 @@ class Session(SessionBase):
             Now in force, with its version.
         """
         call = calls.tune(self.id, settings, weights or {}, terminal_weights or {}, targets or {})
-        return self._configured(self._client._request(call))
+        return self._configured(self._ask(call))
 
     def set_weight(self, term: str, weight: float | None = None, terminal: float | None = None) -> Config:
         """Change the running and the terminal weight of a term; None: as it is."""
-        return self._configured(self._client._request(calls.set_weight(self.id, term, weight, terminal)))
+        return self._configured(self._ask(calls.set_weight(self.id, term, weight, terminal)))
 
     def set_target(self, term: str, target: ArrayLike | None) -> Config:
         """Give a term a constant target, or (None) the task's own one again."""
@@ -201,23 +208,23 @@ class Session(SessionBase):
 
     def get_config(self, version: int = 0) -> Config:
         """Return a version of the configuration, 0: the one in force, with the table of all settings."""
-        config = self._client._request(calls.get_config(self.id, version))
+        config = self._ask(calls.get_config(self.id, version))
         return config if version else self._configured(config)
 
     def revert(self, version: int) -> Config:
         """Put settings, weights and targets of an earlier version in force again, as a new version."""
-        return self._configured(self._client._request(calls.revert(self.id, version)))
+        return self._configured(self._ask(calls.revert(self.id, version)))
 
     def reset(self, seed: int | None = None) -> State:
         """Begin again, with a new seed if one is given; returns the initial state. There is no plan in force then."""
-        return self._restarted(self._client._request(calls.reset(self.id, seed)))
+        return self._restarted(self._ask(calls.reset(self.id, seed)))
 
     def snapshot(self) -> Snapshot:
         """Return where the session stands: what its next plan depends on beside the request.
 
         It is taken between two plans: while one is in progress the call waits for its end.
         """
-        return self._client._request(calls.take_snapshot(self.id))
+        return self._ask(calls.take_snapshot(self.id))
 
     def restore(self, snapshot: Snapshot) -> Config:
         """Go on from a snapshot of this or another session: its seed, settings, weights, targets, warm start.
@@ -231,7 +238,7 @@ class Session(SessionBase):
         Config
             In force now: a new version of this session's.
         """
-        return self._went_back(self._client._request(calls.restore(self.id, snapshot)))
+        return self._went_back(self._ask(calls.restore(self.id, snapshot)))
 
     def statistics(self) -> Statistics:
         """Return the counters of this session."""
@@ -305,7 +312,7 @@ class Stream(StreamBase):
         self._terms = (lease, deadline, period, iterations, states, gains)
         call = calls.stream(self.session.id, *self._terms)
         self._client._boxes[self._box.channel] = self._box
-        return self._begun(self._client._request(call, self._box.channel))
+        return self._begun(self.session._ask(call, self._box.channel))
 
     def _begin_again(self) -> None:
         self._client._send(calls.stream(self.session.id, *self._terms).request, self._box.channel)
@@ -340,7 +347,7 @@ class Stream(StreamBase):
 
     def stop(self) -> StreamReply:
         """End the mode and wait for the daemon's answer. The plan in force stays until it expires."""
-        reply = self._client._request(calls.stop_stream(self.session.id), self._box.channel)
+        reply = self.session._ask(calls.stop_stream(self.session.id), self._box.channel)
         self._client._boxes.pop(self._box.channel, None)
         return self._begun(reply)
 

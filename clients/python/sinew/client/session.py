@@ -15,7 +15,7 @@ from sinew.client import schema
 from sinew.client.accept import accept_gain, accept_plan, accept_session, first_not_finite
 from sinew.client.messages import Config, Evaluation, Opened, StreamReply, TaskDescription
 from sinew.client.plan import Plan
-from sinew.client.wire import Call, Wire, check, is_coming, request
+from sinew.client.wire import Call, Wire, check, is_coming, is_stopping, request
 from sinew.errors import (
     ArgumentError,
     EndedError,
@@ -326,6 +326,10 @@ class SessionBase:
             raise NoPlanError(f"no plan for the state at {stamp:g} s: the clock was set back meanwhile")
         return self._put_in_force(plan)
 
+    def _outlasts(self, reply: Any) -> bool:
+        """Return whether a reply says no more than that a daemon stops which the session outlasts."""
+        return self.name is not None and is_stopping(reply)
+
     def _accepted(self, message: Any, latest: float) -> Plan:
         """Return the plan of a message, which answers a state of `latest` [s] or before, or raise what is wrong."""
         fields = schema.values(message)
@@ -344,7 +348,7 @@ class SessionBase:
 
     def _judge(self, reply: Any) -> Plan | None:
         """Return the plan of a reply to a state that was sent on; None when the reply is of no use any more."""
-        if reply.id <= self._taken or is_coming(reply):
+        if reply.id <= self._taken or is_coming(reply) or self._outlasts(reply):
             return None
         body = reply.WhichOneof("body")
         replaced = body == "plan" and schema.values(reply.plan)["status"] == "REPLACED"
@@ -420,7 +424,7 @@ class StreamBase:
     def _judge(self, reply: Any) -> Plan | None:
         """Return the plan of a reply; None when there is nothing in it to act on."""
         body = reply.WhichOneof("body")
-        if is_coming(reply):
+        if is_coming(reply) or (self.running and self._base._outlasts(reply)):
             return None
         if body == "error" and self.running and schema.values(reply.error)["code"] == "STATE":
             # A daemon that was started again knows the session and not its stream.

@@ -19,7 +19,7 @@ from sinew.client.keys import Handshakes, Keys, PathOrKey
 from sinew.client.messages import Hello
 from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
 
-__all__ = ["LINGER", "LONGEST", "PAUSE", "RECONNECT", "Call", "Wire", "check", "is_coming"]
+__all__ = ["LINGER", "LONGEST", "PAUSE", "RECONNECT", "Call", "Wire", "check", "is_coming", "is_stopping"]
 
 PROTOCOL = 1
 LONGEST = 64 << 20  # a longer message ends the connection [bytes]
@@ -175,6 +175,14 @@ class Wire:
 def is_coming(reply: Any) -> bool:
     """Return whether a reply says that the session is on its way, and to ask again."""
     return bool(reply.WhichOneof("body") == "error" and schema.values(reply.error)["code"] == "RESTORING")
+
+
+def is_stopping(reply: Any) -> bool:
+    """Return whether a reply, to a request or of a stream, says that the daemon stops."""
+    body = reply.WhichOneof("body")
+    if body == "stream":
+        return bool(schema.values(reply.stream)["end"] == "SHUTTING_DOWN")
+    return bool(body == "error" and schema.values(reply.error)["code"] == "SHUTTING_DOWN")
 
 
 def check(reply: Any) -> None:
