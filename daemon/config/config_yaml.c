@@ -6,12 +6,15 @@
 
 #include "daemon/config/config.h"
 
+enum { MOST = 256 };  // settings that are told apart
+
 typedef struct Reader {
   yaml_parser_t parser;
   const char *file;
   SnConfig *config;
   SnError *err;
   bool failed;
+  bool given[MOST];
 } Reader;
 
 // Adds "file:line:column: text" to the error.
@@ -42,11 +45,27 @@ static void set(Reader *r, const char *name, const yaml_event_t *value) {
     complain(r, value->start_mark, err.text);
 }
 
+// Returns the row of a setting, or -1.
+static int row_of(const char *name) {
+  for (int i = 0; i < sn_config_count(); i++)
+    if (!strcmp(sn_config_info(i)->name, name)) return i;
+  return -1;
+}
+
 // Whether the setting takes a sequence; unknown names do not.
 static bool is_list(const char *name) {
-  for (int i = 0; i < sn_config_count(); i++)
-    if (!strcmp(sn_config_info(i)->name, name)) return sn_config_info(i)->type == SN_CONFIG_IS_LIST;
-  return false;
+  const int row = row_of(name);
+  return row >= 0 && sn_config_info(row)->type == SN_CONFIG_IS_LIST;
+}
+
+// Notes that a setting is given; a second time is a mistake.
+static void note(Reader *r, const char *name, yaml_mark_t at) {
+  const int row = row_of(name);
+  if (row < 0 || row >= MOST) return;
+  char text[100];
+  snprintf(text, sizeof text, "'%s' is given twice", name);
+  if (r->given[row]) complain(r, at, text);
+  r->given[row] = true;
 }
 
 // The entries of a sequence, up to its end. False when the file cannot be read further.
@@ -82,17 +101,32 @@ static bool read_value(Reader *r, const char *name) {
   return ok;
 }
 
-static void read_mapping(Reader *r) {
+// Reads the settings. False when the file cannot be read further.
+static bool read_mapping(Reader *r) {
   yaml_event_t event;
   char name[64];
   for (;;) {
-    if (!next(r, &event)) return;
+    if (!next(r, &event)) return false;
     bool is_name = event.type == YAML_SCALAR_EVENT;
     if (is_name) snprintf(name, sizeof name, "%s", (const char *)event.data.scalar.value);
+    if (is_name) note(r, name, event.start_mark);
     if (!is_name && event.type != YAML_MAPPING_END_EVENT)
       complain(r, event.start_mark, "the name of a setting is expected");
+    const bool end = event.type == YAML_MAPPING_END_EVENT;
     yaml_event_delete(&event);
-    if (!is_name || !read_value(r, name)) return;
+    if (!is_name || !read_value(r, name)) return end;
+  }
+}
+
+// Reads what stands behind the settings, which is nothing.
+static void read_end(Reader *r) {
+  yaml_event_t event;
+  bool end = false;
+  while (!end && next(r, &event)) {
+    end = event.type == YAML_STREAM_END_EVENT || event.type == YAML_DOCUMENT_START_EVENT;
+    if (event.type == YAML_DOCUMENT_START_EVENT) complain(r, event.start_mark, "a second document; only one is taken");
+    yaml_event_delete(&event);
+    end = end || r->failed;
   }
 }
 
@@ -117,7 +151,7 @@ SnCode sn_config_load(SnConfig *config, const char *file, SnError *err) {
       complain(&r, event.start_mark, "the file must be a mapping of settings, as 'tcp: tcp://127.0.0.1:7440'");
     yaml_event_delete(&event);
   }
-  if (type == YAML_MAPPING_START_EVENT) read_mapping(&r);
+  if (type == YAML_MAPPING_START_EVENT && read_mapping(&r)) read_end(&r);
   yaml_parser_delete(&r.parser);
   fclose(f);
   return r.failed ? r.err->code : SN_OK;

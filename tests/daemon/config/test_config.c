@@ -86,6 +86,11 @@ static void test_mistakes_name_the_place(void **state) {
   expect_mistake("- a\n", ":1:1:", "must be a mapping");
   expect_mistake("tcp: [\n", ":2:1:", "did not find");
   expect_mistake("tcp: \"\\q\"\n", ":1:", "unknown escape");
+  // Nothing is passed over: neither the first of two values nor what stands behind the settings.
+  expect_mistake("sessions: 7\nqueue: 8\nsessions: 9\n", ":3:1:", "'sessions' is given twice");
+  expect_mistake("models: [/a]\nmodels: [/b]\n", ":2:1:", "'models' is given twice");
+  expect_mistake("sessions: 7\n---\nsessions: 9\n", ":2:1:", "a second document; only one is taken");
+  expect_mistake("sessions: 7\n...\n\"\\q\"\n", ":3:", "unknown escape");
   // All mistakes are listed, not only the first.
   expect_mistake("sessions: 0\nqueue: 0\n", ":2:8:", "queue is '0'");
 }
