@@ -118,7 +118,7 @@ static void damage_is_named(void **state) {
   refused(image, size, SN_ERR_FORMAT, "not made by sinew-import");
   *h = before;
   h->version = 99;
-  refused(image, size, SN_ERR_FORMAT, "version 99, this program reads 4");
+  refused(image, size, SN_ERR_FORMAT, "version 99, this program reads 5");
   *h = before;
   h->byte_order = 0x04030201;
   refused(image, size, SN_ERR_FORMAT, "another byte order");
