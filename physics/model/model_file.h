@@ -9,8 +9,8 @@
 
 #include "physics/model/model.h"
 
-// The version counts up whenever the importer puts something else into an image, so that models are imported again; the
-// fields themselves are in the header's `schema`.
+// Counts up in SN_MODEL_VERSION whenever the importer puts something else into an image: models are imported again
+// then. The fields themselves are in the header's `schema`.
 enum { SN_MODEL_VERSION = 5, SN_MODEL_BYTE_ORDER = 0x01020304, SN_MODEL_IMAGE_MAX = 1 << 30 };
 
 typedef struct SnModelHeader {
