@@ -55,7 +55,7 @@ static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, 
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   request.open = &open;
-  return sn_request(session->client, &request, &session->opened, err);
+  return sn_session_request(session, &request, &session->opened, err);
 }
 
 static SinewStatus describe(SinewSession *session, const char *task, SinewError *err) {
@@ -64,7 +64,7 @@ static SinewStatus describe(SinewSession *session, const char *task, SinewError 
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_TASK;
   request.describe_task = &ask;
-  return sn_request(session->client, &request, &session->described, err);
+  return sn_session_request(session, &request, &session->described, err);
 }
 
 // Contacts of the simulated robot as the daemon describes them; numbers that it leaves out are the model's.
@@ -143,9 +143,10 @@ static Sinew__V1__Request close_request(const SinewSession *session, Sinew__V1__
   return request;
 }
 
-// Frees a session that could not be used. The daemon, if it opened it, is told; its answer is not waited for.
+// Frees a session that could not be used. The daemon, if it opened it, is told; its answer is not waited for. One with
+// a name may be somebody's for long, and stays.
 static void abandon(SinewSession *session) {
-  if (session->opened) {
+  if (session->opened && !session->kept) {
     Sinew__V1__CloseRequest close;
     Sinew__V1__Request request = close_request(session, &close);
     sn_wire_send(session->client, &request, NULL, NULL);
@@ -207,7 +208,7 @@ SinewStatus sinew_session_close(SinewSession *session, SinewError *err) {
   Sinew__V1__CloseRequest close;
   Sinew__V1__Request request = close_request(session, &close);
   Sinew__V1__Reply *reply;
-  SinewStatus status = sn_wire_ask(session->client, &request, &reply, err);
+  SinewStatus status = sn_wire_ask(session->client, &request, session->kept, &reply, err);
   // No such session: it is closed. So says the answer, too, where the first one was lost and the request sent again.
   if (status == SINEW_OK && !is_gone(reply)) status = sn_wire_check(reply, err);
   sn_free_reply(reply);

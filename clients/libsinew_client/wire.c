@@ -219,8 +219,8 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bo
   }
 }
 
-static SinewStatus ask(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
-                       SinewError *err) {
+SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
+                        SinewError *err) {
   *reply = NULL;
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
@@ -231,10 +231,6 @@ static SinewStatus ask(SinewClient *client, Sinew__V1__Request *request, bool ou
   sn_free_reply(*reply);
   *reply = NULL;
   return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
-}
-
-SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
-  return ask(client, request, false, reply, err);
 }
 
 // Makes a failure of a reply that is an error.
@@ -248,12 +244,12 @@ static SinewStatus settle(SinewStatus status, Sinew__V1__Reply **reply, SinewErr
 }
 
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
-  return settle(ask(client, request, false, reply, err), reply, err);
+  return settle(sn_wire_ask(client, request, false, reply, err), reply, err);
 }
 
 SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
                                   SinewError *err) {
-  return settle(ask(client, request, true, reply, err), reply, err);
+  return settle(sn_wire_ask(client, request, true, reply, err), reply, err);
 }
 
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err) {

@@ -145,7 +145,7 @@ static bool run_processors(SinewClient *client, double seconds[LOAD_PARTS], Sine
   struct rusage own;
   request.body_case = SINEW__V1__REQUEST__BODY_METRICS;
   request.metrics = &metrics;
-  if (sn_wire_ask(client, &request, &reply, err) != SINEW_OK) return false;
+  if (sn_wire_ask(client, &request, false, &reply, err) != SINEW_OK) return false;
   static const char name[] = "\nsinew_cpu_seconds_total{threads=\"";
   const bool told = reply->body_case == SINEW__V1__REPLY__BODY_METRICS;
   seconds[LOAD_PLANNER] = seconds[LOAD_REST] = told ? 0 : NAN;

@@ -126,7 +126,6 @@ static void read_end(Reader *r) {
     end = event.type == YAML_STREAM_END_EVENT || event.type == YAML_DOCUMENT_START_EVENT;
     if (event.type == YAML_DOCUMENT_START_EVENT) complain(r, event.start_mark, "a second document; only one is taken");
     yaml_event_delete(&event);
-    end = end || r->failed;
   }
 }
 

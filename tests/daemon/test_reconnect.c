@@ -211,7 +211,9 @@ static void test_stream_without_a_name(void **state) {
   (void)state;
   SinewClient *client;
   SinewSession *session = open_named(&client, NULL);
-  assert_int_equal(sinew_session_stream_start(session, NULL, &err), SINEW_OK);
+  SinewStreamDef stream = sinew_default_stream();
+  stream.lease = 10;
+  assert_int_equal(sinew_session_stream_start(session, &stream, &err), SINEW_OK);
   stream_until(session, 0);
   stop_daemon();
   SinewStatus status = SINEW_OK;

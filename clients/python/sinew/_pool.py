@@ -133,7 +133,7 @@ class _Cache:
 
     def forget(self, model: ReferenceType[Model]) -> None:
         """Free the idle batches of a model that is no more."""
-        for held in [held for held in self.idle if held.model is model]:
+        for held in [held for held in list(self.idle) if held.model is model]:
             try:
                 self.idle.remove(held)
             except ValueError:  # another thread has taken it

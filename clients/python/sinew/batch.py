@@ -151,8 +151,9 @@ class Batch(Named):
         if name not in self._fields:
             raise AttributeError(f"{name}: a Batch has no such input{did_you_mean(name, self._inputs())}")
         rows = self._writable(name)
+        numbers = value if self._fields[name][0] else doubles(name, value)
         try:
-            rows[...] = value if self._fields[name][0] else doubles(name, value)
+            rows[...] = numbers
         except (TypeError, ValueError) as error:
             raise ArgumentError(f"{name}: {error}") from None
 

@@ -50,6 +50,8 @@ class CFD:
     def __post_init__(self) -> None:
         if isinstance(self.bodies, str):
             raise ArgumentError(f"bodies: {self.bodies!r}, expected a sequence of names, such as [{self.bodies!r}]")
+        if self.bodies is not None:
+            object.__setattr__(self, "bodies", tuple(self.bodies))  # its own: the caller's list may change
 
     def _native(self) -> _core.Cfd:
         bodies = None if self.bodies is None else list(self.bodies)

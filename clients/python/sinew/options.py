@@ -120,6 +120,12 @@ def integrator_number(integrator: str | int) -> int:
     return number
 
 
+def _unmasked(value: Any) -> Any:
+    if np.ma.is_masked(value):
+        raise ValueError
+    return value
+
+
 def _value(name: str, value: Any) -> Any:
     """Return the value of an option as the library takes it."""
     if isinstance(value, str):
@@ -128,7 +134,7 @@ def _value(name: str, value: Any) -> Any:
             raise ArgumentError(f"option {name}: {value!r}, expected {' or '.join(choices) or 'a number'}")
         return choices.index(value.lower())
     try:
-        array = np.asarray(value, dtype=np.float64)
+        array = np.asarray(_unmasked(value), dtype=np.float64)
     except (TypeError, ValueError, RuntimeError):  # the last one: a tensor that requires a gradient
         raise ArgumentError(f"option {name}: {value!r}, expected a number or a few") from None
     if array.ndim > 0:

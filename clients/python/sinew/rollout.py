@@ -334,6 +334,11 @@ def rollout(
         `models` on a device.
     LimitError
         With `block_threads` 1 a world is too large for a thread, or the device has no room for so many.
+
+    Notes
+    -----
+    Worlds are kept ready for the next call, of up to sixteen models. Where more take turns, each call makes its worlds
+    anew: roll out many at once, or give copies of one model as `models`.
     """
     model = derived_model(model, integrator)
     given = inputs(model, state, ctrl, nstep)

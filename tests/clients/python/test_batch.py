@@ -340,7 +340,7 @@ def test_records_of_diverged_simulations_repeat_the_last_state(cube: sinew.Model
         (lambda b: b.rollout(3, np.zeros((3, 3))), r"control: shape \(3, 3\), expected \(3, 2\) or \(4, 3, 2\)"),
         (lambda b: b.rollout(3, out={"qpos": np.zeros((4, 3, 11))}), "out: 'qpos' must be"),
         (lambda b: b.rollout(3, out={"qvel": np.zeros((4, 3, 10))}), "out: 'qvel' is not recorded: qpos"),
-        (lambda b: setattr(b, "ctrl", None), "ctrl: numbers of type object"),
+        (lambda b: setattr(b, "ctrl", None), "^ctrl: numbers of type object"),
         (lambda b: setattr(b, "qpos", [1, 2]), "qpos: could not broadcast"),
         (lambda b: b.reset(keyframe=2), "keyframe: 2, allowed is -1 to 1"),
         (lambda b: b.reset([0], [0, 1]), "keyframe: expected an index"),

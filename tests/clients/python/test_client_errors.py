@@ -45,7 +45,8 @@ def test_wrong_calls(client: sinew.Client) -> None:
             r"time needs|time, qpos and qvel; time is missing": {"qpos": [0, 0], "qvel": [0, 0]},
             r"time: shape \(2,\), expected \(\)": {**good, "time": [0, 0]},
             r"act: shape \(5,\)": {**good, "act": np.zeros(5)},
-            r"qpos: str is no array of numbers": {**good, "qpos": "here"},
+            r"qpos: numbers of type <U4, expected real numbers": {**good, "qpos": "here"},
+            r"qpos: 1 of its numbers are masked": {**good, "qpos": np.ma.masked_greater([0.0, 1.0], 0.5)},
             r"'qposs' is not one of": {**good, "qposs": 1},
         }
         for text, state in wrong.items():

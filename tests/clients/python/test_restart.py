@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import threading
 import time
@@ -50,6 +51,21 @@ class Phoenix:
             self.kill()
         self.start()
 
+    def stop_before(self, seconds: float) -> threading.Thread:
+        """Hold the daemon up; after so long it goes on, is to end before what waits, and the next one starts."""
+        self._process.send_signal(signal.SIGSTOP)
+        self._process.terminate()
+
+        def go_on() -> None:
+            time.sleep(seconds)
+            self._process.send_signal(signal.SIGCONT)
+            self._process.wait()
+            self.start()
+
+        thread = threading.Thread(target=go_on)
+        thread.start()
+        return thread
+
 
 @pytest.fixture
 def phoenix(tmp_path: Path) -> Iterator[Phoenix]:
@@ -93,6 +109,43 @@ def test_a_plan_under_way(phoenix: Phoenix) -> None:
         thread.start()
         assert session.plan(moved(session, 0), deadline=4.0).restarts == 1
         thread.join()
+
+
+def test_refused_requests_are_sent_again(phoenix: Phoenix) -> None:
+    with sinew.Client(phoenix.endpoint, timeout=20) as client:
+        session = client.open("arm_reach", name="a")
+        for ask in (
+            lambda: session.plan(moved(session, 0), iterations=1),
+            lambda: client.open("arm_reach", name="b"),
+            session.close,
+        ):
+            stopping = phoenix.stop_before(0.2)
+            ask()
+            stopping.join()
+        assert not client.open("arm_reach", name="a").resumed  # closed is closed
+        assert client.open("arm_reach", name="b").resumed
+
+
+def test_refused_requests_are_sent_again_asynchronously(phoenix: Phoenix) -> None:
+    async def run() -> None:
+        async with sinew.AsyncClient(phoenix.endpoint, timeout=20) as client:
+            stopping = phoenix.stop_before(0.2)
+            session = await client.open("arm_reach", name="a")
+            stopping.join()
+            stopping = phoenix.stop_before(0.2)
+            await session.plan(moved(session, 0), iterations=1)
+            stopping.join()
+            stopping = phoenix.stop_before(0.2)
+            await session.close()
+            stopping.join()
+            assert not (await client.open("arm_reach", name="a")).resumed
+
+    asyncio.run(run())
+
+
+def test_a_name_is_not_empty(phoenix: Phoenix) -> None:
+    with sinew.Client(phoenix.endpoint, timeout=20) as client, pytest.raises(errors.ArgumentError, match=r"^name: "):
+        client.open("arm_reach", name="")
 
 
 @pytest.mark.parametrize("in_order", [False, True])

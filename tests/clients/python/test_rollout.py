@@ -389,6 +389,10 @@ def test_arrays_need_not_be_aligned() -> None:
 def test_bodies_of_contacts_from_distance_are_a_sequence() -> None:
     with pytest.raises(ArgumentError, match="bodies: 'cube', expected a sequence of names"):
         sinew.CFD(bodies="cube")
+    names = ["cube"]
+    cfd = sinew.CFD(bodies=names)
+    names.append("ghost")
+    assert cfd.bodies == ("cube",)
 
 
 def test_contacts_from_distance_change_derivatives_alone() -> None:

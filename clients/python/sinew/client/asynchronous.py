@@ -228,7 +228,9 @@ class AsyncClient:
     ) -> AsyncSession:
         """Open a session on a task, as `sinew.Client.open`."""
         wanted = session_settings(latency, lease, time_to_live)
-        opened = await self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot, name))
+        opened = await self._request(
+            calls.open_session(task, seed, settings or {}, wanted, snapshot, name), outlasts=name is not None
+        )
         if name is None:
             self._sessions.add(opened.session)
         try:

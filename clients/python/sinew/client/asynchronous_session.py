@@ -59,7 +59,7 @@ class AsyncSession(SessionBase):
         self._owned = False
         self._client._sessions.discard(self.id)
         try:
-            await self._client._request(calls.close_session(self.id))
+            await self._ask(calls.close_session(self.id))
         except RefusedError as error:
             if not is_gone(error):
                 raise

@@ -284,7 +284,9 @@ class Client:
             A setting that does not exist.
         """
         wanted = session_settings(latency, lease, time_to_live)
-        opened = self._request(calls.open_session(task, seed, settings or {}, wanted, snapshot, name))
+        opened = self._request(
+            calls.open_session(task, seed, settings or {}, wanted, snapshot, name), outlasts=name is not None
+        )
         if name is None:
             self._sessions.add(opened.session)
         try:

@@ -45,7 +45,7 @@ class Session(SessionBase):
         self._owned = False
         self._client._sessions.discard(self.id)
         try:
-            self._client._request(calls.close_session(self.id))
+            self._ask(calls.close_session(self.id))
         except RefusedError as error:
             if not is_gone(error):
                 raise

@@ -107,6 +107,8 @@ def open_session(
     name: str | None = None,
 ) -> Call[Opened]:
     """Open a session; what is None is the daemon's choice, or that of the snapshot."""
+    if name == "":
+        raise ArgumentError('name: "", expected a name, or None for a session without one')
     fields = {"task": task, "seed": seed, "planner": dict(settings), "session": dict(session), "name": name or ""}
     call = _call("open", fields)
     if snapshot is not None:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sinew._arrays import doubles
 from sinew.client import schema
 from sinew.client.accept import accept_gain, accept_plan, accept_session, first_not_finite
 from sinew.client.messages import Config, Evaluation, Opened, StreamReply, TaskDescription
@@ -62,10 +63,7 @@ def array(name: str, x: ArrayLike | None, *shapes: tuple[int, ...]) -> Array | N
     """Return numbers as a float64 array, checked for one of these shapes and for numbers that are not finite."""
     if x is None:
         return None
-    try:
-        a = np.asarray(x, np.float64)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{name}: {type(x).__name__} is no array of numbers") from None
+    a = doubles(name, x)
     if a.shape not in shapes:
         raise ArgumentError(f"{name}: shape {a.shape}, expected {' or '.join(map(str, shapes))}")
     if (bad := first_not_finite(a)) is not None:
