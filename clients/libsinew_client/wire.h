@@ -21,8 +21,8 @@ SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__
 SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
                                   SinewError *err);
 
-// Sends a request and waits as sn_request does, or, where the session outlasts the daemon, as sn_request_outlasting; an
-// error reply is the caller's like any other.
+// Sends a request and waits as sn_request does; an error reply is the caller's like any other. `outlasts`: waits as
+// sn_request_outlasting does.
 SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
                         SinewError *err);
 
