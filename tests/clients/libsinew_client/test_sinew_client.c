@@ -129,7 +129,8 @@ static void test_what_is_asked_for(void **state) {
   sinew_client_disconnect(client);
 }
 
-// A session that cannot be used is closed at the daemon, and the text says why.
+// A session that cannot be used is closed at the daemon, and the text says why. One with a name may be another
+// program's: it stays.
 static void test_open_fails_half_way(void **state) {
   (void)state;
   SinewClient *client = connect_with(5, 0);
@@ -140,12 +141,15 @@ static void test_open_fails_half_way(void **state) {
   def.task = "fake";
   assert_null(sinew_session_open(client, &def, &err));
   expect_error(SINEW_ERR_PROTOCOL, "incomplete");
+  def.name = "robot";
+  assert_null(sinew_session_open(client, &def, &err));
+  expect_error(SINEW_ERR_PROTOCOL, "incomplete");
   const char *const settings[] = {"candidats=3", NULL};
   def.settings = settings;
   assert_null(sinew_session_open(client, &def, &err));
   expect_error(SINEW_ERR_ARGUMENT, "; did you mean 'candidates'?");
   stop_thread();
-  assert_int_equal(fake.opens, 1);
+  assert_int_equal(fake.opens, 2);
   assert_int_equal(fake.closes, 1);
   start_thread();
   sinew_client_disconnect(client);
