@@ -155,7 +155,7 @@ static void expect_charge_to_end(SnTestClient *c, uint64_t id, Sinew__V1__State 
   Sinew__V1__PlanRequest plan = SINEW__V1__PLAN_REQUEST__INIT;
   plan.session = id;
   plan.state = initial;
-  plan.deadline = 30;
+  plan.deadline = 600;  // longer than is waited for
   plan.has_iterations_case = SINEW__V1__PLAN_REQUEST__HAS_ITERATIONS_ITERATIONS;
   plan.iterations = 1;
   for (int i = 0; i < 2; i++) {
