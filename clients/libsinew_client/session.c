@@ -116,8 +116,7 @@ static SinewStatus fill_info(SinewSession *session, SinewError *err) {
 
 SinewStatus sn_session_request(const SinewSession *session, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
                                SinewError *err) {
-  return session->kept ? sn_request_outlasting(session->client, request, reply, err)
-                       : sn_request(session->client, request, reply, err);
+  return sn_request_about(session->client, request, session->kept, reply, err);
 }
 
 bool sn_session_outlasts(const SinewSession *session, const Sinew__V1__Reply *reply) {

@@ -233,8 +233,9 @@ SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool o
   return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "%s answers with another kind of message", client->endpoint);
 }
 
-// Makes a failure of a reply that is an error.
-static SinewStatus settle(SinewStatus status, Sinew__V1__Reply **reply, SinewError *err) {
+SinewStatus sn_request_about(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
+                             SinewError *err) {
+  SinewStatus status = sn_wire_ask(client, request, outlasts, reply, err);
   if (status != SINEW_OK) return status;
   status = sn_wire_check(*reply, err);
   if (status == SINEW_OK) return api_ok(err);
@@ -244,12 +245,7 @@ static SinewStatus settle(SinewStatus status, Sinew__V1__Reply **reply, SinewErr
 }
 
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err) {
-  return settle(sn_wire_ask(client, request, false, reply, err), reply, err);
-}
-
-SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
-                                  SinewError *err) {
-  return settle(sn_wire_ask(client, request, true, reply, err), reply, err);
+  return sn_request_about(client, request, false, reply, err);
 }
 
 SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewError *err) {

@@ -16,13 +16,13 @@ SinewClient *sn_wire_connect(const SinewClientDef *def, void *context, SinewErro
 // is the caller's, freed with sn_free_reply; else it is NULL.
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
-// Sends a request and waits as sn_request does. Asks again, too, where the daemon says that it stops: the next one
-// knows the session that the request is about.
-SinewStatus sn_request_outlasting(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply,
-                                  SinewError *err);
+// Sends a request about a session and waits as sn_request does. Asks again, too, where the session outlasts the daemon
+// and that says that it stops: the next one knows the session.
+SinewStatus sn_request_about(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
+                             SinewError *err);
 
-// Sends a request and waits as sn_request does; an error reply is the caller's like any other. `outlasts`: waits as
-// sn_request_outlasting does.
+// Sends a request and waits as sn_request does; an error reply is the caller's like any other. `outlasts`: as
+// sn_request_about has it.
 SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
                         SinewError *err);
 

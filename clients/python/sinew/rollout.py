@@ -183,8 +183,7 @@ def cfd_key(cfd: CFD | None) -> tuple[Any, ...] | None:
     """Return settings by their values."""
     if cfd is None:
         return None
-    bodies = checked_cfd(cfd).bodies
-    bodies = None if bodies is None else tuple(bodies)
+    bodies = checked_cfd(cfd).bodies  # a tuple already
     return (tuple(cfd.solimp), cfd.softplus, cfd.friction, cfd.surrogate, bodies, cfd.forward, cfd.smooth)
 
 
