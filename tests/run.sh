@@ -54,7 +54,7 @@ part_lanes() {
 part_nvcc_text="libraries for NVIDIA devices compiled and linked by nvcc; no doubles in the float PTX; what they do without a device"
 part_nvcc() { tests/nvcc.sh; }
 
-part_arm64_text="cross-compile for arm64 (nothing runs)"
+part_arm64_text="cross-compile for arm64; short tests there, which QEMU executes"
 part_arm64() { tests/cross_arm64.sh; }
 
 part_deb_text="the Debian package: built, and looked into without installing it"

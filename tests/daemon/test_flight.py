@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import pathlib
 import random
 import signal
@@ -119,7 +120,7 @@ def check_misses(folder: pathlib.Path) -> None:
     late = [
         subprocess.Popen(
             ["bash", "-c", 'for i in 1 2 3 4 5 6; do "$@" <<<"$STATE" >/dev/null; done', "-", *d.control,
-             "--deadline", "0.00001", "plan", session], env={"STATE": STATE, "PATH": "/usr/bin:/bin"}
+             "--deadline", "0.00001", "plan", session], env=os.environ | {"STATE": STATE}
         )
         for session in sessions
     ]  # fmt: skip

@@ -9,6 +9,16 @@
 #define SN_TOL(in_double, in_float) (in_double)
 #endif
 
+// Gives a tolerance by whether MuJoCo's library rounds as the engine does, which rounds a product before it is added to
+// something, on every machine. The library for x86-64 does; the one for arm64 rounds the two at once. There choices
+// that hang on last digits are others, as in float: which of several equally near points is taken, where a search
+// stops.
+#ifdef __x86_64__
+#define SN_ALIKE(alike, otherwise) (alike)
+#else
+#define SN_ALIKE(alike, otherwise) (otherwise)
+#endif
+
 #define SN_TOL_TENDON SN_TOL(1e-10, 2e-5)    // tendon lengths, path points
 #define SN_TOL_MOMENT SN_TOL(1e-10, 5e-4)    // moment arms: they change steeply where a wrap begins
 #define SN_TOL_FORCES SN_TOL(1e-9, 5e-3)     // actuator forces, velocity and acceleration terms included

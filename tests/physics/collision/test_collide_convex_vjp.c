@@ -5,6 +5,7 @@
 
 #include "physics/collision/collision.h"
 #include "tests/support/convex_pair.h"
+#include "tests/support/tolerance.h"
 
 static bool sample(void *context) {
   SnPair *p = context;
@@ -329,8 +330,7 @@ static void ranges_of_distance(void **state) {
         ++n;
       }
       printf("%-18s %-18s %3d poses: dist off by %.1e m, normal by %.1e / dist\n", geom[a], geom[b], n, worst, normal);
-      const bool single = sizeof(sn_real) == sizeof(float);
-      assert_true(n > 250 && worst < (single ? 1e-4 : 1e-9) && normal < (single ? 1e-3 : 1e-6));
+      assert_true(n > 250 && worst < SN_TOL(SN_ALIKE(1e-9, 1e-4), 1e-4) && normal < SN_TOL(SN_ALIKE(1e-6, 1e-3), 1e-3));
       sn_oracle_free(&p.o);
     }
 }

@@ -2,7 +2,8 @@
 // beside a rough terrain that lies anyhow, with and without margin; the nearest points at a distance; the adjoint of
 // both against differences.
 //
-// In float GJK and EPA break ties differently. There the deepest contact must agree to 2 mm in 99 of 100 poses.
+// In float GJK and EPA break ties differently. There the deepest contact must agree to 2 mm in 99 of 100 poses; all of
+// them in 9 of 10 where MuJoCo rounds otherwise.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +117,7 @@ static void like_mujoco(void **state) {
       printf("%d poses touch, %d contacts, largest difference %.2g, %d beyond %g\n", touching, contacts, worst, off,
              kinds[i].tolerance);
       assert_true(touching > POSES / 4);
-      assert_true(off <= SN_TOL(0, POSES / 100));
+      assert_true(off <= SN_TOL(SN_ALIKE(0, POSES / 10), POSES / 100));
       sn_oracle_free(&o);
     }
 }
@@ -135,7 +136,7 @@ static void most(void **state) {
   assert_int_equal(o.w.ncon[0], SN_MAXCON_HFIELD);
   for (int i = 0; i < o.d->ncon; ++i)
     for (int k = 0; k < 3; ++k)
-      assert_true(fabs((double)o.w.contact[i].pos[k] - o.d->contact[i].pos[k]) < SN_TOL(1e-9, 0.1));
+      assert_true(fabs((double)o.w.contact[i].pos[k] - o.d->contact[i].pos[k]) < SN_TOL(SN_ALIKE(1e-9, 2), 0.1));
   sn_oracle_free(&o);
 }
 

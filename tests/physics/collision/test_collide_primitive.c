@@ -157,19 +157,19 @@ static void run(const Case *c, Mode mode, int trials, int *differ, int *contacts
   sn_oracle_free(&o);
 }
 
-// In float, geoms are rounded, so that which of several equally near points is taken differs: random poses only, and
-// some of them (equal areas of a round mesh's face, nearly equal points) may differ.
+// Where MuJoCo rounds otherwise, what lies aligned is taken otherwise by up to a fifth, and nothing else. In float,
+// geoms are rounded, so that which of several equally near points is taken differs: random poses only, and some of them
+// (equal areas of a round mesh's face, nearly equal points) may differ.
 static void all_pairs(void **state) {
   (void)state;
   int bad = 0;
-  const int allowed = SN_TOL(0, 450);
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
     for (Mode mode = 0; mode < SN_TOL(MODES, ALIGNED); mode = (Mode)(mode + 1)) {
       int differ, contacts;
       run(cases + i, mode, 3000, &differ, &contacts);
       printf("%-24s %-16s %5d contacts, %d of 3000 configurations differ\n", cases[i].name, mode_name[mode], contacts,
              differ);
-      bad += differ > allowed;
+      bad += differ > (mode == RANDOM ? SN_TOL(0, 450) : SN_ALIKE(0, 600));
     }
   assert_int_equal(bad, 0);
 }

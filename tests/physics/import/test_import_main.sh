@@ -26,7 +26,7 @@ cmp ball.sinew again.sinew || fail "images differ"
 
 # 2: unsupported, all of it on standard error, or in the report
 echo '<mujoco><option integrator="discrete"><flag ipc="enable"/></option></mujoco>' >refused.xml
-[ "$(status "$BIN/sinew-import" refused.xml -o refused.sinew)" = 2 ] && [ "$(wc -l <err)" = 2 ] && [ ! -e refused.sinew ] || fail "unsupported"
+[ "$(status "$BIN/sinew-import" refused.xml -o refused.sinew)" = 2 ] && [ "$(grep -vc 'no sandbox' err)" = 2 ] && [ ! -e refused.sinew ] || fail "unsupported"
 [ "$(status "$BIN/sinew-import" refused.xml --json)" = 2 ] && grep -q '"unsupported":.*discrete.*ipc' out || fail "unsupported, JSON"
 
 # 3: cannot be loaded
@@ -60,7 +60,7 @@ wait "$importer" || code=$?
 [ "$code" = 3 ] || fail "status after a crash"
 grep -q 'pipe.xml: .*crashed by signal 11 on this file' err 2>/dev/null || fail "words after a crash"
 [ "$(status "$BIN/sinew-import" ball.xml --sandbox never)" = 3 ] && grep -q 'wanted or required' err || fail "bad sandbox"
-"$BIN/sinew-import" ball.xml --sandbox required || grep -q 'no sandbox' err || fail "required sandbox"
+"$BIN/sinew-import" ball.xml --sandbox required >out 2>err || grep -q 'no sandbox' err || fail "required sandbox"
 
 "$BIN/sinew-import" --help | grep -q Example || fail "help"
 [ ! -e MUJOCO_LOG.TXT ] || fail "MuJoCo left a log"
