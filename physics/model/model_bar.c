@@ -184,7 +184,7 @@ typedef struct BarNone {
   int count;
 } BarNone;
 
-enum { BAR_NONES = 14 };
+enum { BAR_NONES = 15 };
 
 static void list_nones(const SnModel *m, BarNone *none) {
   const BarNone all[BAR_NONES] = {

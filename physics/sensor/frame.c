@@ -108,13 +108,21 @@ SN_FUNC void sn_point_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 }
 
 #if defined(SN_MODEL_BARS)
-// Force and torque on a site, a geom, a frame of inertia or a body's own frame by the model. Cameras are left out,
-// which no parameter may move.
+// Force and torque on a site, a geom, a frame of inertia or a body's own frame by the model. No parameter may move a
+// camera in its body, but the body.
 SN_LOCAL void frame_object_wrench(const SnModel *m, const SnWorld *w, SnAdjoint *a, int type, int id,
                                   const sn_real *force, const sn_real *torque) {
   const SnModelBar *bar = sn_model_bar(a);
   const sn_real none[3] = {0};
-  if (bar && type == SN_OBJ_XBODY) sn_welded_model_vjp(m, w, a, id, force ? force : none, torque ? torque : none);
+  if (bar && (type == SN_OBJ_XBODY || type == SN_OBJ_CAMERA)) {
+    const int body = frame_object_body(m, type, id);
+    sn_real arm[3], about[3];
+    sn_object_pose(m, w, type, id, arm, NULL);
+    sn_subfrom3(arm, w->xpos + 3 * body);
+    sn_cross(about, arm, force ? force : none);
+    if (torque) sn_addto3(about, torque);
+    sn_welded_model_vjp(m, w, a, body, force ? force : none, about);
+  }
   if (!bar || (type != SN_OBJ_SITE && type != SN_OBJ_GEOM && type != SN_OBJ_BODY)) return;
   sn_real *to = type == SN_OBJ_SITE ? bar->site_wrench : type == SN_OBJ_GEOM ? bar->geom_wrench : bar->body_wrench;
   to += 6 * id;

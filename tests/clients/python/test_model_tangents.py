@@ -358,6 +358,12 @@ def test_what_is_refused(models: Path) -> None:
         sinew.ModelTangents(model, [other], [other], [1e-5])
     with pytest.raises(errors.UnsupportedError, match=r"parameter 0: it moves timestep\[0\]"):
         sinew.ModelTangents(model, [model.with_options(timestep=0.003)], [model], [1e-5])
+    cut = sinew.Model.from_string(
+        "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
+        "<sensor><jointpos joint='j' cutoff='.1'/></sensor></mujoco>"
+    )
+    with pytest.raises(errors.UnsupportedError, match=r"parameter 0: it moves sensor_cutoff\[0\]"):
+        sinew.ModelTangents(cut, [cut.replace(sensor_cutoff=[0.2])], [cut], [1e-5])
     with pytest.raises(errors.UnsupportedError, match=r"parameter 0: it changes actuator_ctrllimited\[0\] from 1 to 0"):
         sinew.ModelTangents(
             model, [model.replace(actuator_ctrllimited=0 * model.actuator_ctrllimited)], [model], [1e-5]

@@ -20,10 +20,11 @@ static const char *const scene =
     "<site name='upper' pos='.03 %g -.05' euler='20 40 60'/>"
     "<body name='lower' pos='.2 0 -.2'><joint name='elbow' axis='0 1 .2' armature='%g' stiffness='3' springref='%g'/>"
     "<inertial pos='.1 0 -.1' quat='1 0 .3 0' mass='%g' diaginertia='.02 .01 .02'/>"
-    "<site name='lower' euler='5 6 7'/><body name='hand' pos='.2 0 -.2'><inertial pos='.01 .02 0' mass='%g' "
+    "<site name='lower' euler='5 6 7'/><body name='hand' pos='%g 0 -.2' euler='%g 0 0'><inertial pos='.01 .02 0' "
+    "mass='%g' "
     "diaginertia='.001 .002 .002'/><geom name='hand' size='.06' mass='.2' pos='0 0 %g'/><site name='hand' euler='50 20 "
     "10' "
-    "size='.08'/></body></body></body>"
+    "size='.08'/><camera name='hand' pos='.05 .1 .02' euler='30 0 0'/></body></body></body>"
     "<body name='box' pos='.9 .2 .099'><freejoint/><inertial pos='0 0 0' mass='%g' diaginertia='.01 .02 .02'/><geom "
     "name='box' type='box' size='.15 .12 %g' friction='.6'/><site name='box' type='box' size='.3 .3 .3'/></body>"
     "<body pos='.9 .2 1'><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/><site name='down' zaxis='.1 0 -1'/></body>"
@@ -32,10 +33,12 @@ static const char *const scene =
     "site='box'/><magnetometer "
     "site='hand'/><subtreecom body='upper'/><subtreelinvel body='upper'/><subtreeangmom body='upper'/><e_potential/>"
     "<e_kinetic/><rangefinder site='down'/><distance geom1='box' geom2='hand' cutoff='5'/><framepos objtype='body' "
-    "objname='upper'/></sensor></mujoco>";
+    "objname='upper'/><framepos objtype='camera' objname='hand'/><framezaxis objtype='camera' objname='hand'/>"
+    "<framelinvel objtype='site' objname='box' reftype='camera' refname='hand'/><camprojection camera='hand' "
+    "site='box'/></sensor></mujoco>";
 
-enum { PARAMETERS = 15, LONG = 8000, SENSORS = 80 };
-static const double numbers[PARAMETERS] = {-9, .5, .8, 2, .02, 1.2, .025, .02, .05, .3, .7, .4, .01, 1.5, .1};
+enum { PARAMETERS = 17, LONG = 8000, SENSORS = 80 };
+static const double numbers[PARAMETERS] = {-9, .5, .8, 2, .02, 1.2, .025, .02, .05, .3, .7, .2, 5, .4, .01, 1.5, .1};
 static const char *const names[PARAMETERS] = {"gravity",
                                               "magnetic flux",
                                               "friction",
@@ -47,6 +50,8 @@ static const char *const names[PARAMETERS] = {"gravity",
                                               "armature",
                                               "rest of a spring",
                                               "mass of a middle body",
+                                              "place of a welded body",
+                                              "turn of a welded body",
                                               "mass of a welded body",
                                               "place of a geom",
                                               "mass of a free body",
@@ -63,7 +68,7 @@ static void load(SnOracle *o, int moved, double step) {
   memcpy(x, numbers, sizeof x);
   if (moved >= 0) x[moved] += step;
   const int n = snprintf(xml, sizeof xml, scene, option, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9],
-                         x[10], x[11], x[12], x[13], x[14]);
+                         x[10], x[11], x[12], x[13], x[14], x[15], x[16]);
   assert_true(n > 0 && n < LONG);
   sn_oracle_load_string(o, xml);
 }
