@@ -28,6 +28,7 @@ check_style() {
   "$python" -m ruff check --no-cache clients/python "$PYTHON_TESTS"
   "$python" -m ruff format --no-cache --check clients/python "$PYTHON_TESTS"
   "$python" -m mypy --config-file clients/python/pyproject.toml --cache-dir build/python-mypy -p sinew
+  MYPYPATH=$PYTHON_TESTS "$python" -m mypy --config-file clients/python/pyproject.toml --cache-dir build/python-mypy -p random_models
 }
 
 # install_browser: Debian's; 1, with the reason, where it cannot be had.

@@ -1,0 +1,142 @@
+"""Checks of the engine with random models.
+
+Each seed gives a model. Its steps, and their Jacobians, are compared with MuJoCo's by `sinew-check`; its derivatives by
+initial states, controls and every array of the model with differences of its own motions, of all states and of each
+sensor. What differs is printed with the seed, and the same seed makes it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from random_models.beside import compare_steps
+from random_models.generate import random_model
+
+EXAMPLE = """examples:
+  tests/random_models.sh --seeds 0:400               400 models
+  tests/random_models.sh --seeds 17 --reduce         what of model 17 is enough for it to differ
+  tests/random_models.sh --seeds 17 --print          its MJCF
+
+Exit status: 0, 1 where something differs. Rough and kink are differences that say nothing, and why: see
+tests/clients/python/random_models/differences.py; the other counts are of what could not be compared."""
+ROOT = Path(__file__).resolve().parents[4]
+
+
+def main() -> int:
+    """Run the command."""
+    arguments = _arguments()
+    counts: Counter[str] = Counter()
+    failed: list[int] = []
+    begin = last = time.monotonic()
+    for seed in arguments.seeds:
+        if arguments.print:
+            print(random_model(seed))
+            continue
+        differs: dict[str, Any] = {}
+        if arguments.only != "derivatives":
+            steps = compare_steps(random_model(seed), seed, arguments.program)
+            counts[f"steps: {steps.outcome}"] += 1
+            if steps.outcome == "solvers apart":
+                print(f"seed {seed}: solvers apart", file=sys.stderr)
+            differs |= {f"steps: {name}": x for name, x in steps.differs.items()}
+        if arguments.only != "steps":
+            differs |= _derivatives(seed, counts, arguments.refused)
+        if differs:
+            failed.append(seed)
+            _report(seed, differs, arguments)
+        if time.monotonic() > last + 10:
+            last = time.monotonic()
+            print(f"  seed {seed}, {last - begin:.0f} s, {len(failed)} differ", file=sys.stderr)
+    if not arguments.print:
+        _summarize(counts, failed, time.monotonic() - begin, arguments)
+    return 1 if failed else 0
+
+
+def _seeds(text: str) -> list[int]:
+    """Return the seeds of a list such as 3,10:20."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        first, colon, end = part.partition(":")
+        seeds += range(int(first), int(end)) if colon else [int(first)]
+    return seeds
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="tests/random_models.sh", description=__doc__, epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--seeds", type=_seeds, default="0:24", metavar="LIST", help="such as 3,10:20 (default 0:24)")
+    parser.add_argument("--only", choices=("steps", "derivatives"), help="one of the two; steps need no Python package")
+    parser.add_argument("--reduce", action="store_true", help="print the smallest model that differs in the same place")
+    parser.add_argument("--print", action="store_true", help="print the models and compare nothing")
+    parser.add_argument("--refused", action="store_true", help="count what has no derivative, too, by name")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, a line for each model that differs and a summary"
+    )
+    parser.add_argument(
+        "--program", type=Path, default=ROOT / "build/release/bin/sinew-check", help="sinew-check (build/release/bin)"
+    )
+    arguments = parser.parse_args()
+    if arguments.only != "derivatives" and not arguments.print and not arguments.program.is_file():
+        parser.error(f"{arguments.program} is not there: cmake --build build/release --target sinew-check")
+    return arguments
+
+
+def _derivatives(seed: int, counts: Counter[str], refused: bool) -> dict[str, Any]:
+    """Compare derivatives; return those that differ by their names."""
+    from random_models.differences import compare_derivatives  # needs the Python package
+
+    report = compare_derivatives(random_model(seed, exact=True), seed)
+    counts[f"models of derivatives: {report.outcome}"] += 1
+    counts.update({f"derivatives: {verdict}": n for verdict, n in report.verdicts.items()})
+    counts["derivatives: refused"] += report.refused.total()
+    if refused:
+        counts.update({f"refused: {name}": n for name, n in report.refused.items()})
+    return {f"d {x.number} / d {x.by}": x._asdict() for x in report.differs}
+
+
+def _report(seed: int, differs: dict[str, Any], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps({"seed": seed, "differs": differs}), flush=True)
+    else:
+        for name, x in differs.items():
+            print(f"seed {seed}: {name}: {json.dumps(x)}", flush=True)
+    if arguments.reduce:
+        print(_reduced(seed, next(iter(differs)), arguments))
+
+
+def _reduced(seed: int, name: str, arguments: argparse.Namespace) -> str:
+    """Return the smallest model in which the same thing differs."""
+    from random_models.reduce import reduced
+
+    if name.startswith("steps: "):
+        field = name.removeprefix("steps: ")
+        return reduced(random_model(seed), lambda xml: field in compare_steps(xml, seed, arguments.program).differs)
+    from random_models.differences import compare_derivatives
+
+    def fails(xml: str) -> bool:
+        report = compare_derivatives(xml, seed, name.split(" / d ")[1])
+        return any(name == f"d {x.number} / d {x.by}" for x in report.differs)
+
+    return reduced(random_model(seed, exact=True), fails)
+
+
+def _summarize(counts: Counter[str], failed: list[int], seconds: float, arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps({"seconds": round(seconds, 1), "counts": dict(sorted(counts.items())), "failed": failed}))
+        return
+    for name, n in sorted(counts.items()):
+        print(f"{n:8} {name}")
+    first, end = arguments.seeds[0], arguments.seeds[-1]
+    print(f"{len(arguments.seeds)} seeds from {first} to {end}, {seconds:.0f} s; differ: {failed or 'none'}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
