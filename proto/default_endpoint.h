@@ -13,4 +13,11 @@ bool sn_runtime_folder(char *path, size_t size);
 // not fit.
 bool sn_default_endpoint(char *address, size_t size);
 
+// Returns the port at the end of what follows tcp:// in an address; 0 where there is none from 1 to 65535.
+int sn_endpoint_port(const char *rest);
+
+// Returns what keeps an address from being one that a client may connect to, ipc://PATH or tcp://HOST:PORT, or NULL.
+// Whether anybody listens there is another question.
+const char *sn_endpoint_fault(const char *address);
+
 #endif

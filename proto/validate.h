@@ -10,6 +10,8 @@
 #include "proto/wire_arena.h"
 #include "proto/sinew.pb-c.h"
 
+#define SN_WIRE_WAIT 3600.0  // [s], the most of deadlines, periods and leases of streams
+
 enum {
   SN_PROTOCOL = 1,             // version of the protocol
   SN_WIRE_NAME = 200,          // bytes of a name of a model, task, client or choice

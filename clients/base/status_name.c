@@ -41,6 +41,8 @@ const char *sinew_status_name(SinewStatus status) {
       return "ended";
     case SINEW_ERR_BAD_PLAN:
       return "bad plan";
+    case SINEW_ERR_NO_SESSION:
+      return "no session";
   }
   return "unknown status";
 }

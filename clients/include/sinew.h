@@ -66,12 +66,13 @@ typedef enum SinewStatus {
   SINEW_ERR_DEVICE = 11,       // the device is lost for this process
   SINEW_ERR_INTERRUPTED = 12,  // the caller has interrupted the call: his function `interrupt` said so
   // The rest comes from sinew_client.h, SINEW_ERR_NO_PLAN from planners, too.
-  SINEW_ERR_REFUSED = 32,   // the daemon answered with an error: its text is handed on
-  SINEW_ERR_PROTOCOL = 33,  // the daemon's answer could not be understood
-  SINEW_ERR_NO_PLAN = 34,   // there is no plan for this state: replaced by a newer one, or diverged
-  SINEW_ERR_EXPIRED = 35,   // the plan at hand is too old to be used: the fallback's controls were given
-  SINEW_ERR_ENDED = 36,     // the daemon has ended continuous mode: its lease ran out, or the session was closed
-  SINEW_ERR_BAD_PLAN = 37   // a plan that must not be used was refused; the one before stays in force
+  SINEW_ERR_REFUSED = 32,    // the daemon answered with an error: its text is handed on
+  SINEW_ERR_PROTOCOL = 33,   // the daemon's answer could not be understood
+  SINEW_ERR_NO_PLAN = 34,    // there is no plan for this state: replaced by a newer one, or diverged
+  SINEW_ERR_EXPIRED = 35,    // the plan at hand is too old to be used: the fallback's controls were given
+  SINEW_ERR_ENDED = 36,      // the daemon has ended continuous mode: its lease ran out, or the session was closed
+  SINEW_ERR_BAD_PLAN = 37,   // a plan that must not be used was refused; the one before stays in force
+  SINEW_ERR_NO_SESSION = 38  // the daemon has no such session any more: open another one
 } SinewStatus;
 
 // Holds the status of a call and a text of one or more lines; "" when the status is SINEW_OK.

@@ -58,8 +58,9 @@ typedef struct SinewSession SinewSession;
 //   SINEW_ERR_TIMEOUT   no answer in time, retries included
 //   SINEW_ERR_PROTOCOL  the daemon speaks another protocol
 //   SINEW_ERR_MEMORY    out of memory
-// Every function below that asks the daemon fails with the last three as well, and with SINEW_ERR_REFUSED. A request
-// that is longer than the daemon reads is not sent: SINEW_ERR_LIMIT.
+// Every function below that asks the daemon fails with the last three as well, and with SINEW_ERR_REFUSED. About a
+// session that is no more it returns SINEW_ERR_NO_SESSION. A request that is longer than the daemon reads is not sent:
+// SINEW_ERR_LIMIT.
 SINEW_API SinewClient *sinew_client_connect(const char *endpoint, double timeout, int retries, SinewError *err);
 
 // Says how to connect.
@@ -152,7 +153,7 @@ typedef struct SinewSessionInfo {
 // session, and each disturbs the plans of the other.
 //
 // A session ends with its lease and, without a name, with its daemon. From then on every request is answered with
-// SINEW_ERR_REFUSED and "no session". Close it here, and open another.
+// SINEW_ERR_NO_SESSION. Close it here, and open another.
 SINEW_API SinewSession *sinew_session_open(SinewClient *client, const SinewSessionDef *def, SinewError *err);
 
 // Closes the session at the daemon and frees it, whatever the daemon answers. Accepts NULL. One that has ended already
@@ -297,7 +298,7 @@ SINEW_API SinewStatus sinew_session_stream_send(SinewSession *session, const Sin
 //   SINEW_ERR_NO_PLAN   the latest answer is that every candidate diverged
 //   SINEW_ERR_BAD_PLAN  a plan was refused; there may be more to take
 //   SINEW_ERR_REFUSED   a state was refused; there may be more to take
-//   SINEW_ERR_ENDED     there will be no more
+//   SINEW_ERR_ENDED, SINEW_ERR_NO_SESSION  there will be no more
 SINEW_API SinewStatus sinew_session_stream_receive(SinewSession *session, double wait, SinewError *err);
 
 // Ends continuous mode and waits for the daemon's answer. The plan in force stays until it expires. Returns SINEW_OK

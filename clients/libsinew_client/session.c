@@ -198,18 +198,15 @@ void sinew_session_leave(SinewSession *session) {
   if (session) free_session(session);
 }
 
-static bool is_gone(const Sinew__V1__Reply *reply) {
-  return reply->body_case == SINEW__V1__REPLY__BODY_ERROR && reply->error->code == SINEW__V1__ERROR__CODE__NOT_FOUND;
-}
-
 SinewStatus sinew_session_close(SinewSession *session, SinewError *err) {
   if (!session) return api_ok(err);
   Sinew__V1__CloseRequest close;
   Sinew__V1__Request request = close_request(session, &close);
   Sinew__V1__Reply *reply;
   SinewStatus status = sn_wire_ask(session->client, &request, session->kept, &reply, err);
+  if (status == SINEW_OK) status = sn_wire_check(reply, err);
   // No such session: it is closed. So says the answer, too, where the first one was lost and the request sent again.
-  if (status == SINEW_OK && !is_gone(reply)) status = sn_wire_check(reply, err);
+  if (status == SINEW_ERR_NO_SESSION) status = SINEW_OK;
   sn_free_reply(reply);
   free_session(session);
   return status == SINEW_OK ? api_ok(err) : status;

@@ -108,7 +108,7 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply,
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
       reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
     status = sn_wire_fail(err, SINEW_ERR_ENDED, "continuous mode has ended: %s", end_text(reply->stream->end));
-  if (status == SINEW_ERR_ENDED) session->streaming = false;
+  if (status == SINEW_ERR_ENDED || status == SINEW_ERR_NO_SESSION) session->streaming = false;
   sn_free_reply(reply);
   return status;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "clients/base/api.h"
@@ -145,7 +146,14 @@ void sn_free_reply(Sinew__V1__Reply *reply) {
 
 SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err) {
   if (reply->body_case != SINEW__V1__REPLY__BODY_ERROR) return SINEW_OK;
-  return sn_wire_fail(err, SINEW_ERR_REFUSED, "%s", reply->error->text);
+  return sn_wire_fail(err, reply->error->no_session ? SINEW_ERR_NO_SESSION : SINEW_ERR_REFUSED, "%s",
+                      reply->error->text);
+}
+
+// Says where no daemon can be: an address of a socket that does not exist.
+static const char *absence(const char *endpoint) {
+  if (strncmp(endpoint, "ipc://", 6) != 0 || access(endpoint + 6, F_OK) == 0) return "";
+  return errno == EACCES ? ": its folder may not be looked into" : ": there is no such socket; does sinewd run?";
 }
 
 // Waits for the reply with this id, until then at most, and no longer than the connection lasts; replies to older
@@ -156,7 +164,8 @@ static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, S
   while (!client->handshake.lost) {
     const double left = until - sn_clock_now();
     if (left <= 0)
-      return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s", client->endpoint, client->timeout);
+      return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no answer from %s within %g s%s", client->endpoint, client->timeout,
+                          absence(client->endpoint));
     const SinewStatus status = receive_once(client, left, reply, err);
     if (status == SINEW_ERR_TIMEOUT) continue;
     if (status != SINEW_OK) return status;
@@ -302,6 +311,8 @@ static SinewStatus start(SinewClient *client, const SinewClientDef *def, SinewEr
   const char *endpoint = def->endpoint;
   if (!endpoint && !sn_default_endpoint(text, sizeof text))
     return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "XDG_RUNTIME_DIR is too long for the path of a socket");
+  const char *fault = endpoint ? sn_endpoint_fault(endpoint) : NULL;
+  if (fault) return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "cannot connect to '%s': %s", endpoint, fault);
   client->endpoint = strdup(endpoint ? endpoint : text);
   if (!client->shares) client->context = zmq_ctx_new();
   if (!client->endpoint || !client->context) return sn_wire_fail(err, SINEW_ERR_MEMORY, "out of memory");

@@ -12,8 +12,8 @@
 SinewClient *sn_wire_connect(const SinewClientDef *def, void *context, SinewError *err);
 
 // Sends a request (its id is set here) and waits for the reply, retrying after a time-out with a fresh socket. Returns
-// SINEW_ERR_REFUSED for an error reply, SINEW_ERR_PROTOCOL for one of another kind than the request. On SINEW_OK *reply
-// is the caller's, freed with sn_free_reply; else it is NULL.
+// what sn_wire_check makes of an error reply, SINEW_ERR_PROTOCOL for one of another kind than the request. On SINEW_OK
+// *reply is the caller's, freed with sn_free_reply; else it is NULL.
 SinewStatus sn_request(SinewClient *client, Sinew__V1__Request *request, Sinew__V1__Reply **reply, SinewError *err);
 
 // Sends a request about a session and waits as sn_request does. Asks again, too, where the session outlasts the daemon
@@ -40,7 +40,7 @@ void sn_free_reply(Sinew__V1__Reply *reply);
 SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-// Turns an error reply into SINEW_ERR_REFUSED with its text; SINEW_OK for any other reply.
+// Turns an error reply into SINEW_ERR_NO_SESSION or SINEW_ERR_REFUSED with its text; SINEW_OK for any other reply.
 SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err);
 
 // Returns whether a reply says that the session is on its way, and to ask again.

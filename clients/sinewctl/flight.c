@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "clients/base/text.h"
@@ -159,7 +160,10 @@ bool flight_read(const char *path, bool json, char *error, size_t error_size) {
   unsigned char *bytes = NULL;
   size_t n = 0;
   const char *why = NULL;
-  if (in && fseek(in, 0, SEEK_END) == 0) {
+  struct stat st;
+  if (in && fstat(fileno(in), &st) == 0 && S_ISDIR(st.st_mode)) {
+    why = "it is a folder; a file is expected, as the flight recorder writes it";
+  } else if (in && fseek(in, 0, SEEK_END) == 0) {
     const long size = ftell(in);
     rewind(in);
     if (size > LONGEST) why = "it is longer than 1 GB";

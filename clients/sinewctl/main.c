@@ -14,6 +14,7 @@
 #include "clients/sinewctl/keygen_private.h"
 #include "clients/sinewctl/trace_private.h"
 #include "clients/sinewctl/watch_private.h"
+#include "physics/base/known_names.h"
 
 enum { KEY_VERSION = 256, KEY_SECONDS, KEY_COUNT, KEY_INTERVAL };
 
@@ -132,6 +133,24 @@ static bool assign_term(Call *call, const char *word, const char *dot, Sinew__V1
 
 // name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
 // name to the terms of `tune`, which is NULL where terms cannot be changed.
+// Says which settings there are, in place of one that does not exist.
+static bool unknown_setting(Call *call, const char *name, bool terms) {
+  static const ProtobufCMessageDescriptor *const types[] = {&sinew__v1__planner_settings__descriptor,
+                                                            &sinew__v1__session_settings__descriptor};
+  SnKnownNames known;
+  sn_known_begin(&known, name, 0);
+  for (size_t t = 0; t < sizeof types / sizeof *types; ++t)
+    for (unsigned i = 0; i < types[t]->n_fields; ++i) sn_known_add(&known, types[t]->fields[i].name);
+  snprintf(call->error, sizeof call->error, "unknown setting '%s'; there are %s%s%s", name, sn_known_list(&known),
+           terms ? ", and of a term of the cost TERM.weight, TERM.terminal_weight, TERM.target, TERM.own_target" : "",
+           sn_known_near(&known));
+  return false;
+}
+
+static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type, const char *name) {
+  return protobuf_c_message_descriptor_get_field_by_name(type, name);
+}
+
 static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, Sinew__V1__SessionSettings **session,
                    Sinew__V1__SetConfigRequest *tune) {
   for (int i = first; i < call->opt->nword; ++i) {
@@ -143,8 +162,9 @@ static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, 
       if (!assign_term(call, word, dot, tune)) return false;
       continue;
     }
-    const bool is_session =
-        protobuf_c_message_descriptor_get_field_by_name(&sinew__v1__session_settings__descriptor, name);
+    const bool is_session = field_of(&sinew__v1__session_settings__descriptor, name);
+    if (!is_session && !field_of(&sinew__v1__planner_settings__descriptor, name))
+      return unknown_setting(call, name, tune != NULL);
     if (is_session && !*session) {
       if (!(*session = malloc(sizeof **session))) abort();
       sinew__v1__session_settings__init(*session);
@@ -325,7 +345,8 @@ static const Command COMMANDS[] = {
     {"trace", "SESSION", "the stages of its next plan, with times; see --seconds, --count", 2, 2, do_trace},
     {"reset", "SESSION", "back to the initial state; see --seed", 2, 2, do_reset},
     {"close", "SESSION", "close a session", 2, 2, do_close},
-    {"flight", "[FILE]", "let the flight recorder write a file, or show what is in one", 1, 2, do_flight},
+    {"flight", "[FILE]", "let the daemon's flight recorder write a file into its folder, or show a file that lies here",
+     1, 2, do_flight},
     {"keygen", "FILE", "make a pair of keys: FILE (secret, mode 600), FILE.pub (public)", 2, 2, do_keygen},
 };
 enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
@@ -334,7 +355,7 @@ enum { NCOMMAND = sizeof COMMANDS / sizeof *COMMANDS };
 
 static const struct argp_option OPTIONS[] = {
     {"json", 'j', NULL, 0, "print the reply as one line of JSON", 0},
-    {"timeout", 't', "SECONDS", 0, "wait for a reply (default 60)", 0},
+    {"timeout", 't', "SECONDS", 0, "wait for a reply, above 0 (default 60)", 0},
     {"seed", 's', "N", 0, "seed of open and reset", 0},
     {"name", 'n', "NAME", 0, "of the session that is opened: it outlasts the daemon, and is found again by it", 0},
     {"deadline", 'd', "SECONDS", 0, "the daemon's time for a plan (default 0.1)", 0},
@@ -346,6 +367,25 @@ static const struct argp_option OPTIONS[] = {
     {"states", 'x', NULL, 0, "ask for the predicted states too", 0},
     {0}};
 
+enum { HELP_INDENT = 33, HELP_WIDTH = 78 };  // columns of the list of commands
+
+// Writes words from the column on where the text of a command begins, and goes on there in further lines.
+static void wrap_text(FILE *f, const char *text) {
+  int column = HELP_INDENT;
+  for (size_t n; *text; text += n + strspn(text + n, " ")) {
+    n = strcspn(text, " ");
+    if (column > HELP_INDENT && column + 1 + (int)n > HELP_WIDTH) {
+      fprintf(f, "\n%*s", HELP_INDENT, "");
+      column = HELP_INDENT;
+    } else if (column > HELP_INDENT) {
+      fputc(' ', f);
+      column++;
+    }
+    column += fprintf(f, "%.*s", (int)n, text);
+  }
+  fputc('\n', f);
+}
+
 static char *help_text(int key, const char *text, void *input) {
   (void)input;
   if (key != ARGP_KEY_HELP_POST_DOC) return (char *)(uintptr_t)text;
@@ -355,17 +395,36 @@ static char *help_text(int key, const char *text, void *input) {
   fputs("Commands:\n", f);
   for (int i = 0; i < NCOMMAND; ++i) {
     const int used = fprintf(f, "  %s %s", COMMANDS[i].name, COMMANDS[i].arguments);
-    fprintf(f, "%*s%s\n", used < 33 ? 33 - used : 2, "", COMMANDS[i].text);
+    fprintf(f, "%*s", HELP_INDENT - used, "");
+    wrap_text(f, COMMANDS[i].text);
   }
-  fputs("\nExample:\n  sinewctl tasks\n  sinewctl --seed 3 open arm_reach candidates=128\n  sinewctl --json stats\n",
-        f);
+  fputs(
+      "\nExample:\n  sinewctl tasks\n  sinewctl --seed 3 open arm_reach candidates=128\n  sinewctl --json stats\n"
+      "\nExit status: 0; 1 where a request is refused or not answered, or a word of the\ncommand is wrong; 64 where an "
+      "option is wrong. health: 0 ready, 2 serving\nwhile its device is lost, 1 otherwise.\n",
+      f);
   fclose(f);
   return out;
 }
 
+// A number of an option, of at least 0, or above 0.
+static double read_time(struct argp_state *state, const char *option, const char *text, bool above) {
+  char *end;
+  const double x = strtod(text, &end);
+  if (end == text || *end || !isfinite(x) || x < 0 || (above && x == 0))
+    argp_error(state, "%s '%s': expected a number of seconds, %s 0", option, text, above ? "above" : "at least");
+  return x;
+}
+
+static uint64_t read_whole(struct argp_state *state, const char *option, const char *text, uint64_t least) {
+  uint64_t x = 0;
+  if (!whole_number(text, &x) || x < least)
+    argp_error(state, "%s '%s': expected a whole number from %llu on", option, text, (unsigned long long)least);
+  return x;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state) {
   Options *o = state->input;
-  char *end = NULL;
   switch (key) {
     case ARGP_KEY_INIT:
       state->child_inputs[0] = &o->daemon;
@@ -380,28 +439,29 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->states = true;
       return 0;
     case 't':
-      o->timeout = strtod(arg, &end);
-      break;
+      o->timeout = read_time(state, "--timeout", arg, true);
+      return 0;
     case 'd':
-      o->deadline = strtod(arg, &end);
-      break;
+      o->deadline = read_time(state, "--deadline", arg, false);
+      return 0;
     case KEY_SECONDS:
-      o->watch.seconds = strtod(arg, &end);
-      break;
+      o->watch.seconds = read_time(state, "--seconds", arg, true);
+      return 0;
     case KEY_INTERVAL:
-      o->watch.interval = strtod(arg, &end);
-      break;
+      o->watch.interval = read_time(state, "--interval", arg, true);
+      return 0;
     case KEY_VERSION:
-      if (!whole_number(arg, &o->version)) argp_error(state, "'%s' is not a whole number", arg);
+      o->version = read_whole(state, "--version", arg, 0);
       return 0;
     case KEY_COUNT:
-      if (!whole_number(arg, &o->watch.count)) argp_error(state, "'%s' is not a whole number", arg);
+      o->watch.count = read_whole(state, "--count", arg, 1);
       return 0;
     case 's':
-      o->has_seed = whole_number(arg, &o->seed);
-      if (!o->has_seed) argp_error(state, "'%s' is not a whole number", arg);
+      o->has_seed = true;
+      o->seed = read_whole(state, "--seed", arg, 0);
       return 0;
     case 'n':
+      if (!*arg) argp_error(state, "--name '': expected a name; leave it out for a session without one");
       o->name = arg;
       return 0;
     case ARGP_KEY_ARG:
@@ -414,14 +474,25 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
     default:
       return ARGP_ERR_UNKNOWN;
   }
-  if (end == arg || *end) argp_error(state, "'%s' is not a number", arg);
-  return 0;
 }
 
 static const Command *find_command(const char *name) {
   for (int i = 0; i < NCOMMAND; ++i)
     if (strcmp(COMMANDS[i].name, name) == 0) return COMMANDS + i;
   return NULL;
+}
+
+static int report_error(const Options *opt, const char *status, const char *text);
+
+// Says which commands there are, in place of one that does not exist.
+static int unknown_command(const Options *opt) {
+  SnKnownNames known;
+  char text[SN_MESSAGE_ERROR];
+  sn_known_begin(&known, opt->word[0], 0);
+  for (int i = 0; i < NCOMMAND; ++i) sn_known_add(&known, COMMANDS[i].name);
+  snprintf(text, sizeof text, "there is no '%s'; there are %s%s", opt->word[0], sn_known_list(&known),
+           sn_known_near(&known));
+  return report_error(opt, "bad command", text);
 }
 
 // The message of the reply's body.
@@ -517,7 +588,7 @@ int main(int argc, char **argv) {
                             NULL};
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   const Command *command = find_command(opt.word[0]);
-  if (!command) return report_error(&opt, "bad command", opt.word[0]);
+  if (!command) return unknown_command(&opt);
   if (opt.nword < command->min_words || opt.nword > command->max_words) {
     char text[200];
     snprintf(text, sizeof text, "%s %s", command->name, command->arguments);

@@ -85,7 +85,7 @@ static SinewStatus read_patience(Watch *w, const Look *look, SinewError *err) {
   request.get_config = &in;
   Sinew__V1__Reply *reply;
   const SinewStatus status = sn_request(w->client, &request, &reply, err);
-  if (status != SINEW_OK) return status == SINEW_ERR_REFUSED ? SINEW_ERR_ENDED : status;
+  if (status != SINEW_OK) return status == SINEW_ERR_NO_SESSION ? SINEW_ERR_ENDED : status;
   const Sinew__V1__PlannerSettings *s = reply->get_config->planner;
   w->patience = s && s->has_patience_case ? s->patience : 0;
   w->version = reply->get_config->version;
@@ -100,7 +100,7 @@ static SinewStatus next_look(Watch *w, Look *look, SinewError *err) {
     const struct timespec t = sn_clock_timespec(pause);
     nanosleep(&t, NULL);
     const SinewStatus status = ask(w, look, err);
-    return status == SINEW_ERR_REFUSED ? SINEW_ERR_ENDED : status;
+    return status == SINEW_ERR_NO_SESSION ? SINEW_ERR_ENDED : status;
   }
   Sinew__V1__Telemetry *message;
   const SinewStatus status = sn_wire_telemetry(w->client, GONE, &message, err);

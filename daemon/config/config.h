@@ -7,6 +7,10 @@
 
 #include "physics/base/status.h"
 
+// Bound a session's lease [s], and the settings that bound it further.
+#define SN_LEASE_LEAST 0.1
+#define SN_LEASE_MOST 86400.0
+
 enum { SN_CONFIG_TEXT_SIZE = 512, SN_CONFIG_LIST_SIZE = 16 };
 
 typedef struct SnConfigList {

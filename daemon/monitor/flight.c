@@ -381,14 +381,23 @@ static SnMcapPart read_schema(const char *file, SnError *err) {
   return out;
 }
 
+// Who is told the name of a file may stand in another folder than the daemon.
+static SnCode name_absolutely(SnFlight *f, SnError *err) {
+  char *path = realpath(f->folder, NULL);
+  if (!path) return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
+  const bool fits = (size_t)snprintf(f->folder, sizeof f->folder, "%s", path) < sizeof f->folder;
+  free(path);
+  return fits ? SN_OK : sn_fail(err, SN_ERR_ARGUMENT, "flight_folder: the path is too long");
+}
+
 // The folder is this user's alone: what is in it may move a robot.
-static SnCode prepare_folder(const SnFlight *f, SnError *err) {
+static SnCode prepare_folder(SnFlight *f, SnError *err) {
   struct stat st;
   if (mkdir(f->folder, 0700) != 0 && errno != EEXIST)
     return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
   if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, W_OK | X_OK) != 0)
     return sn_fail(err, SN_ERR_IO, "flight_folder: %s is no folder that can be written", f->folder);
-  if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022)) return SN_OK;
+  if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022)) return name_absolutely(f, err);
   return sn_fail(err, SN_ERR_STATE, "flight_folder: %s can be written by other users (owner %lu, mode %03o)", f->folder,
                  (unsigned long)st.st_uid, (unsigned)(st.st_mode & 0777));
 }

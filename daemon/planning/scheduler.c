@@ -41,6 +41,7 @@ static void update_sessions(SnScheduler *s) {
 
 static void refuse(SnScheduler *s, SnJob *job, Sinew__V1__Error__Code code, const char *text) {
   if (!job) return;
+  job->route.no_session = code == SINEW__V1__ERROR__CODE__NOT_FOUND;  // nothing else is looked for here
   sn_outbox_error(s->outbox, &job->route, code, "%s", text);
   sn_planner_free(job->planner);
   sn_job_free(job);

@@ -9,6 +9,7 @@
 
 #include "daemon/planning/serve_private.h"
 #include "physics/base/clock.h"
+#include "proto/validate.h"
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };
 
@@ -85,9 +86,10 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
   if (in->stop) {
     if (st->running) stop(s, session);
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__STOPPED);
-  } else if (in->lease < SHORTEST_LEASE) {
+  } else if (!(in->lease >= SHORTEST_LEASE && in->lease <= SN_WIRE_WAIT)) {
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__INVALID,
-                    "StreamRequest.lease is %g s; it must be at least %g s", in->lease, SHORTEST_LEASE);
+                    "StreamRequest.lease: %g is out of bounds, allowed is %g to %g", in->lease, SHORTEST_LEASE,
+                    SN_WIRE_WAIT);
   } else if (in->gain_rows > 0 && sn_planner_check_gains(session->planner, &err) != SN_OK) {
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(err.code), "%s", err.text);
   } else {

@@ -67,6 +67,12 @@ SnCode sn_fail_coming(SnJob *job, const char *what, SnError *err) {
   return sn_fail(err, SN_ERR_STATE, "the session %s: ask again in a moment", what);
 }
 
+SnCode sn_fail_no_session(SnJob *job, uint64_t id, const char *why, SnError *err) {
+  job->route.no_session = true;
+  return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; %s", (unsigned long long)id,
+                 why ? why : "it was closed, its lease ran out, or its client is gone");
+}
+
 // Answers what a peer may not ask for, or not so often. The log has a line a minute of each peer.
 static void deny(SnDaemon *d, const SnRoute *route, Sinew__V1__Error__Code code, const char *why) {
   SnPeer *peer = route->peer;

@@ -39,4 +39,7 @@ void sn_answer(SnDaemon *daemon, SnJob *job, Sinew__V1__Reply *reply);
 // Refuses a job since its session "is being" opened or restored; whoever asked shall ask again.
 SnCode sn_fail_coming(SnJob *job, const char *what, SnError *err);
 
+// Refuses a job since there is no session of that id, for a reason (NULL: the usual one).
+SnCode sn_fail_no_session(SnJob *job, uint64_t id, const char *why, SnError *err);
+
 #endif

@@ -170,7 +170,7 @@ SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {
   const SnPeer *owner, *peer = job->route.peer;
   if (id && !only && sn_keeper_restoring(&d->keeper, id, &owner) && (owner == peer || peer->role == SN_ROLE_ADMIN))
     return sn_fail_coming(job, "is being restored", err);
-  if (id && !only) return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu", (unsigned long long)id);
+  if (id && !only) return sn_fail_no_session(job, id, NULL, err);
   SnScratch scratch = {0};
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_STATISTICS;

@@ -38,9 +38,9 @@ static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *er
   }
   const SnPeer *owner;
   const bool refused = sn_keeper_refused(&d->keeper, id, &owner) && may_know(job->route.peer, owner);
-  sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu; %s", (unsigned long long)id,
-          refused ? "it could not be restored after a restart of the daemon, whose log says why: open it anew"
-                  : "it was closed, or its lease ran out");
+  sn_fail_no_session(
+      job, id,
+      refused ? "it could not be restored after a restart of the daemon, whose log says why: open it anew" : NULL, err);
   return NULL;
 }
 

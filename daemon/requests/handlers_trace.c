@@ -5,8 +5,7 @@
 SnCode sn_handle_trace(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__TraceRequest *in = job->request->trace;
   const SnSession *session = sn_sessions_find(&d->sessions, in->session);
-  if (!session || !sn_may_use(job->route.peer, session))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "no session %llu", (unsigned long long)in->session);
+  if (!session || !sn_may_use(job->route.peer, session)) return sn_fail_no_session(job, in->session, NULL, err);
   job->route.session = in->session;
   Sinew__V1__PlanTrace item[SN_TRACES], *list[SN_TRACES];
   Sinew__V1__TraceReply out = SINEW__V1__TRACE_REPLY__INIT;

@@ -41,11 +41,11 @@ Sinew__V1__PlannerSettings *sn_pack_settings(SnScratch *scratch, const SnSetting
 
 static SnCode check_limits(const SnConfig *limits, const SnSettings *settings, SnError *err) {
   if (settings->horizon > limits->horizon)
-    return sn_fail(err, SN_ERR_LIMIT, "horizon is %d; this daemon allows at most %d", settings->horizon,
+    return sn_fail(err, SN_ERR_LIMIT, "horizon: %d is out of bounds, this daemon allows at most %d", settings->horizon,
                    limits->horizon);
   if (settings->candidates > limits->candidates)
-    return sn_fail(err, SN_ERR_LIMIT, "candidates is %d; this daemon allows at most %d", settings->candidates,
-                   limits->candidates);
+    return sn_fail(err, SN_ERR_LIMIT, "candidates: %d is out of bounds, this daemon allows at most %d",
+                   settings->candidates, limits->candidates);
   return SN_OK;
 }
 
@@ -67,16 +67,24 @@ SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfi
   return code;
 }
 
+// Refuses what is not within both, in words of who bounds it.
+static SnCode check_time(const char *name, double x, double least, double most, const char *whose, SnError *err) {
+  if (x >= least && x <= most) return SN_OK;
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s: %g is out of bounds, allowed is %g to %g s%s", name, x, least, most, whose);
+}
+
 SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,
                                 double longest_lease, SnSessionSettings *settings, SnError *err) {
   double longest = sn_planner_length(planner);
   if (!message) return SN_OK;
-  if (message->has_latency_case && message->latency > longest)
-    return sn_fail(err, SN_ERR_ARGUMENT, "latency is %g s; it must be at most the length of a plan, %g s",
-                   message->latency, longest);
-  if (message->has_lease_case && message->lease > longest_lease)
-    return sn_fail(err, SN_ERR_ARGUMENT, "lease is %g s; it must be at most %g s (lease_seconds of sinewd)",
-                   message->lease, longest_lease);
+  SnCode code = SN_OK;
+  if (message->has_latency_case)
+    code = check_time("latency", message->latency, 0, longest, ", the length of a plan", err);
+  if (code == SN_OK && message->has_lease_case)
+    code = check_time("lease", message->lease, SN_LEASE_LEAST, longest_lease, ", lease_seconds of sinewd", err);
+  if (code == SN_OK && message->has_time_to_live_case)
+    code = check_time("time_to_live", message->time_to_live, 0.001, SN_LEASE_MOST, "", err);
+  if (code != SN_OK) return code;
   if (message->has_latency_case) settings->latency = message->latency;
   if (message->has_lease_case) settings->lease = message->lease;
   if (message->has_time_to_live_case) settings->time_to_live = message->time_to_live;

@@ -1,6 +1,5 @@
 #include "daemon/wire/endpoint_private.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,6 +9,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "proto/default_endpoint.h"
 
 // Whoever can write the socket's folder can put a socket of his own in its place. In a folder as /tmp (sticky) that is
 // the owner alone. A folder that is missing is the bind's to tell.
@@ -49,13 +50,10 @@ static bool is_loopback4(const char *host, size_t n) {
 }
 
 static SnCode check_tcp(const char *address, const char *rest, bool keys, SnError *err) {
-  const char *colon = strrchr(rest, ':');
-  char *end;
-  size_t n = colon ? (size_t)(colon - rest) : 0;
-  long port = colon && isdigit((unsigned char)colon[1]) ? strtol(colon + 1, &end, 10) : 0;
-  if (port < 1 || port > 65535 || *end)
+  if (sn_endpoint_port(rest) == 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "%s: a tcp address needs a port from 1 to 65535, as tcp://127.0.0.1:7440",
                    address);
+  const size_t n = (size_t)(strrchr(rest, ':') - rest);
   if (keys && n > 0) return SN_OK;
   if (is_loopback4(rest, n) || (n == 5 && !memcmp(rest, "[::1]", 5))) return SN_OK;
   return sn_fail(

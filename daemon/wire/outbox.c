@@ -134,6 +134,7 @@ void sn_outbox_error(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Error__C
   Sinew__V1__Error error = SINEW__V1__ERROR__INIT;
   error.code = code;
   error.text = text;
+  error.no_session = route->no_session;
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_ERROR;
   reply.error = &error;

@@ -24,6 +24,7 @@ typedef struct SnRoute {
   uint64_t session;  // id of the open session that it is about; 0: none
   uint8_t kind;      // number of the request's body in the schema; 0: it could not be read
   bool charged;      // the peer was charged for it beforehand, until it is answered
+  bool no_session;   // it is refused since the session that it names is no more, or never was
   uint8_t size;
   uint8_t identity[255];
 } SnRoute;

@@ -146,9 +146,12 @@ bool sn_cost_target_is_set(const SnCost *cost, int i) { return cost->owner->over
 
 SnCode sn_cost_check_weight(const SnCost *cost, int i, double weight, double terminal, SnError *err) {
   if (i < 0 || i >= cost->nterm) return sn_fail(err, SN_ERR_ARGUMENT, "term %d has no weight", i);
-  if (!(weight >= 0 && weight <= 1e9) || !(terminal >= 0 && terminal <= 1e9))
-    return sn_fail(err, SN_ERR_ARGUMENT, "weights of '%s': %g and %g, allowed is 0 to 1e9", sn_cost_name(cost, i),
-                   weight, terminal);
+  if (!(weight >= 0 && weight <= SN_TASK_MOST_WEIGHT))
+    return sn_fail(err, SN_ERR_ARGUMENT, "weight of '%s': %g is out of bounds, allowed is 0 to %g",
+                   sn_cost_name(cost, i), weight, SN_TASK_MOST_WEIGHT);
+  if (!(terminal >= 0 && terminal <= SN_TASK_MOST_WEIGHT))
+    return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': %g is out of bounds, allowed is 0 to %g",
+                   sn_cost_name(cost, i), terminal, SN_TASK_MOST_WEIGHT);
   if (terminal > 0 && cost->owner->running_only[i])
     return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': no control acts at the end of the horizon",
                    sn_cost_name(cost, i));

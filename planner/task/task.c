@@ -39,8 +39,12 @@ typedef struct TaskOwner {
 
 static const SnYamlField term_fields[] = {
     TERM_FIELDS,
-    {.name = "weight", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = 1e9},
-    {.name = "terminal", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, terminal), .lo = 0, .hi = 1e9},
+    {.name = "weight", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, weight), .lo = 0, .hi = SN_TASK_MOST_WEIGHT},
+    {.name = "terminal",
+     .type = SN_YAML_NUMBER,
+     .offset = offsetof(SnTerm, terminal),
+     .lo = 0,
+     .hi = SN_TASK_MOST_WEIGHT},
     {.name = "gate", .type = SN_YAML_CUSTOM, .offset = offsetof(SnTerm, gate), .read = sn_task_read_gate},
 };
 

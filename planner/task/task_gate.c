@@ -10,9 +10,9 @@ typedef struct GateFields {
 
 void sn_task_check_weights(SnReader *r, const SnNode *node, const SnTerm *t) {
   for (int k = 0; k < t->neach; ++k)
-    if (!(t->each[k] >= 0 && t->each[k] <= 1e9))
-      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %g is out of bounds, allowed is 0 to 1e+09",
-               t->each[k]);
+    if (!(t->each[k] >= 0 && t->each[k] <= SN_TASK_MOST_WEIGHT))
+      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %g is out of bounds, allowed is 0 to %g",
+               t->each[k], SN_TASK_MOST_WEIGHT);
 }
 
 #define GATE_NUMBER(field)                                                         \

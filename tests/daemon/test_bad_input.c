@@ -228,7 +228,7 @@ static void test_bad_streams(void **state) {
   (void)state;
   Sinew__V1__StreamRequest in = SINEW__V1__STREAM_REQUEST__INIT;
   in.session = session;
-  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "lease is 0 s");
+  expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "lease: 0 is out of bounds, allowed is 0.05 to 3600");
   in.lease = 1e9;
   expect_stream_error(&in, SINEW__V1__ERROR__CODE__INVALID, "StreamRequest.lease");
   in.lease = (double)NAN;
@@ -361,8 +361,7 @@ static void test_wrong_protocol_version(void **state) {
   hello.protocol = 2;
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
   request.hello = &hello;
-  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID,
-                       "HelloRequest.protocol is 2");
+  sn_test_expect_error(sn_test_request(&client, &request), SINEW__V1__ERROR__CODE__INVALID, "HelloRequest.protocol: 2");
 }
 
 int main(void) {

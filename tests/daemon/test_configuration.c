@@ -83,13 +83,22 @@ static void test_config_refused(void **state) {
   c.term.n_target = 2;
   expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "allowed is 3");
   c.term.n_target = 0;
-  c.term.weight = 5e9;  // within the wire's bounds, not within those of a weight
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "allowed is 0 to 1e9");
+  c.term.weight = 5e9;
+  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID,
+                 "weight of 'reach': 5e+09 is out of bounds, allowed is 0 to 1e+09");
   c.term.weight = 2.5;
   c.session.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;
   c.session.latency = 9;
-  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "latency is 9 s");
+  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "latency: 9 is out of bounds, allowed is 0 to ");
   c.session.latency = 0;
+  c.session.lease = 0;
+  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID,
+                 "lease: 0 is out of bounds, allowed is 0.1 to 3600 s, lease_seconds of sinewd");
+  c.session.lease = 60;
+  c.planner.has_adam_rate_case = SINEW__V1__PLANNER_SETTINGS__HAS_ADAM_RATE_ADAM_RATE;
+  c.planner.adam_rate = 1e11;
+  expect_refusal(&c, SINEW__V1__ERROR__CODE__INVALID, "adam_rate: 1e+11 is out of bounds, allowed is 1e-09 to 10");
+  c.planner.adam_rate = 0.01;
 
   Sinew__V1__Reply *r = get_config(c.set.session);
   c.planner.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;

@@ -236,7 +236,7 @@ static void test_without_a_name(void **state) {
   Call call = {session, 0.01, SINEW_OK};
   const double began = sn_clock_now();
   plan(&call);
-  assert_int_equal(call.status, SINEW_ERR_REFUSED);
+  assert_int_equal(call.status, SINEW_ERR_NO_SESSION);
   assert_non_null(strstr(err.text, "no session"));
   print_message("a session without a name was refused %.2f s after its daemon was started again\n",
                 sn_clock_now() - began);

@@ -88,7 +88,8 @@ static void test_limits(void **state) {
   request.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
   request.set_config = &set;
   small.candidates = 100;
-  sn_test_expect_error(sn_test_request(&c, &request), SINEW__V1__ERROR__CODE__LIMIT, "candidates is 100");
+  sn_test_expect_error(sn_test_request(&c, &request), SINEW__V1__ERROR__CODE__LIMIT,
+                       "candidates: 100 is out of bounds");
   sn_test_done(opened);
   sn_test_disconnect(&c);
   assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);

@@ -425,7 +425,7 @@ static void test_refused(void **state) {
   s->active_plan->n_ctrl++, s->adam->n_first = 0;
   expect_refused(s, a, "adam.first has 0");
   s->adam->n_first = s->adam->n_second, s->adam->second[3] = -1;
-  expect_refused(s, a, "AdamMemory.second[3] is -1");
+  expect_refused(s, a, "AdamMemory.second[3]: -1 is out of bounds");
   s->adam->second[3] = 0, s->terms[0]->name = "nothing";
   sn_test_expect_error(open_from(&client, s), SINEW__V1__ERROR__CODE__NOT_FOUND, "no term 'nothing'");
   s->terms[0]->name = term;

@@ -144,7 +144,7 @@ static void test_stream_goes_on(void **state) {
   sn_test_stream_state(&s, &x, -1);
   sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__STATE, "no stream");
   sn_test_stream_request(&s, false, 0.01, 0.1);
-  sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__INVALID, "lease is 0.01");
+  sn_test_expect_error(sn_test_receive(&client, 10), SINEW__V1__ERROR__CODE__INVALID, "lease: 0.01 is out of bounds");
   sn_test_stream_request(&s, true, 0, 0);  // stopping what does not run is no mistake
   r = sn_test_receive(&client, 10);
   assert_int_equal(r->stream->end, SINEW__V1__STREAM_REPLY__END__STOPPED);

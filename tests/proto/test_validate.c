@@ -119,7 +119,7 @@ static void test_bad_deadline_and_missing_state(void **state) {
   expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.state is missing");
   p.state = &s;
   p.deadline = -1;
-  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.deadline is -1");
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.deadline: -1 is out of bounds");
   p.deadline = NAN;
   expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.deadline");
   s.time = NAN;
@@ -188,9 +188,9 @@ static void test_absent_settings_are_not_checked(void **state) {
   r.body_case = SINEW__V1__REQUEST__BODY_OPEN;
   r.open = &o;
   assert_non_null(read_it(bytes, sinew__v1__request__pack(&r, bytes), &err));
-  settings.has_horizon_case = SINEW__V1__PLANNER_SETTINGS__HAS_HORIZON_HORIZON;
-  settings.horizon = 0;
-  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlannerSettings.horizon is 0");
+  settings.has_rtol_case = SINEW__V1__PLANNER_SETTINGS__HAS_RTOL_RTOL;
+  settings.rtol = NAN;
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlannerSettings.rtol: nan is out of bounds");
 }
 
 static void test_terms_are_checked_each(void **state) {
@@ -203,13 +203,13 @@ static void test_terms_are_checked_each(void **state) {
   good.name = "reach";
   bad.name = "effort";
   bad.has_weight_case = SINEW__V1__TERM_SETTINGS__HAS_WEIGHT_WEIGHT;
-  bad.weight = -1;
+  bad.weight = INFINITY;
   set.session = 1;
   set.terms = terms;
   set.n_terms = 2;
   r.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
   r.set_config = &set;
-  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "TermSettings.weight is -1");
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "TermSettings.weight: inf is out of bounds");
 }
 
 static void test_no_request_at_all(void **state) {

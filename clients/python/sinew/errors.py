@@ -20,6 +20,7 @@ __all__ = [
     "FormatError",
     "LimitError",
     "NoPlanError",
+    "NoSessionError",
     "NotFoundError",
     "OutOfMemoryError",
     "ProtocolError",
@@ -109,6 +110,10 @@ class RefusedError(SinewError, RuntimeError):
         self.code = code
 
 
+class NoSessionError(RefusedError):
+    """The daemon has no such session: it was closed, its lease ran out, or its daemon ended. Open another one."""
+
+
 class ProtocolError(SinewError, RuntimeError):
     """The daemon's answer could not be understood."""
 
@@ -148,6 +153,7 @@ _CLASSES: dict[int, type[SinewError]] = {
     35: ExpiredError,
     36: EndedError,
     37: BadPlanError,
+    38: NoSessionError,
 }
 _INTERRUPTED = 12
 

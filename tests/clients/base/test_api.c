@@ -145,6 +145,7 @@ static void test_status_names(void **state) {
   assert_string_equal(sinew_status_name(SINEW_OK), "ok");
   assert_string_equal(sinew_status_name(SINEW_ERR_TIMEOUT), "timeout");
   assert_string_equal(sinew_status_name(SINEW_ERR_BAD_PLAN), "bad plan");
+  assert_string_equal(sinew_status_name(SINEW_ERR_NO_SESSION), "no session");
   assert_string_equal(sinew_status_name((SinewStatus)31), "unknown status");
 }
 

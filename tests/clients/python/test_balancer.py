@@ -71,8 +71,7 @@ def reopen(client: Client, lost: Session) -> Session:
     while True:
         try:
             plan(lost, 1.0)
-        except errors.RefusedError as error:
-            assert error.code == "NOT_FOUND"
+        except errors.NoSessionError as error:
             assert str(lost.id) in str(error)
             return client.open("arm_reach", seed=1)
         except errors.TimedOutError:  # the request was on its way when the daemon was killed

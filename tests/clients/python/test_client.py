@@ -99,7 +99,7 @@ def test_open(client: sinew.Client) -> None:
         session.control(0)
         assert session.acting == "no plan"
         assert np.array_equal(qpos(again), qpos(other.initial))
-    with pytest.raises(errors.RefusedError, match="no session"):
+    with pytest.raises(errors.NoSessionError, match="no session"):
         client.statistics(session.id)
 
 

@@ -74,7 +74,7 @@ def test_wrong_connections() -> None:
         sinew.Client(timeout=0)
     with pytest.raises(errors.ArgumentError, match="retries >= 0"):
         sinew.Client(retries=-1)
-    with pytest.raises(errors.ArgumentError, match="cannot connect to nonsense"):
+    with pytest.raises(errors.ArgumentError, match="cannot connect to 'nonsense': expected ipc://PATH or tcp:"):
         sinew.Client("nonsense")
     with pytest.raises(errors.TimedOutError, match=r"no answer from ipc:///nowhere/at/all within 0.1 s"):
         sinew.Client("ipc:///nowhere/at/all", timeout=0.1, retries=1)
@@ -101,12 +101,12 @@ def test_closed(daemon: Daemon) -> None:
         session.plan(session.initial, 0.1)
     with pytest.raises(errors.StateError, match="closed"):
         next(iter(client.telemetry()))
-    with daemon.client() as other, pytest.raises(errors.RefusedError, match="no session"):
+    with daemon.client() as other, pytest.raises(errors.NoSessionError, match="no session"):
         other.statistics(session.id)
     with daemon.client() as client:
         with pytest.raises(RuntimeError, match="mine"), arm(client) as session:
             raise RuntimeError("mine")
-        with pytest.raises(errors.RefusedError, match="no session"):
+        with pytest.raises(errors.NoSessionError, match="no session"):
             client.statistics(session.id)
 
 
@@ -385,12 +385,15 @@ def test_restarted_daemon(tmp_path: Path) -> None:
                 session.plan(session.initial, iterations=1)
             client._wire.timeout = 10
             start()
-            with pytest.raises(errors.RefusedError, match="no session") as refused:
+            with pytest.raises(errors.NoSessionError, match="no session") as refused:
                 session.plan(session.initial, iterations=1)
             assert refused.value.code == "NOT_FOUND"
             session.close()
             with arm(client) as anew:
                 assert anew.plan(anew.initial, iterations=1).refined
+                with pytest.raises(errors.RefusedError, match="no version 9") as version:
+                    anew.revert(9)
+            assert type(version.value) is errors.RefusedError  # of the same code, but the session is there
     finally:
         for process in processes:
             process.terminate()

@@ -194,7 +194,7 @@ def test_without_a_name(phoenix: Phoenix) -> None:
     with sinew.Client(phoenix.endpoint, timeout=20) as client:
         session = client.open("arm_reach")
         phoenix.restart()
-        with pytest.raises(errors.RefusedError, match="no session"):
+        with pytest.raises(errors.NoSessionError, match="no session"):
             session.plan(moved(session, 0), iterations=1)
 
 

@@ -96,8 +96,33 @@ refused "cannot read $work/nothing: No such file" plan "$session" "$work/nothing
 refused "cannot read $work: Is a directory" plan "$session" "$work"
 refused 'expected the number of a session' config 7x
 refused 'SESSION' close
-refused 'dance' dance
-refused 'no answer from' --endpoint "ipc://$work/nobody" --timeout 0.2 health
+refused "there is no 'healht'; there are hello, health, " healht
+refused "; did you mean 'health'?" healht
+refused 'lease, time_to_live, and of a term of the cost TERM.weight, ' tune "$session" leese=1
+refused "; did you mean 'lease'?" open arm_reach leese=1
+refused "adam_rate: -1 is out of bounds, allowed is 1e-09 to 10" tune "$session" adam_rate=-1
+refused "adam_rate: 1e+11 is out of bounds, allowed is 1e-09 to 10" tune "$session" adam_rate=1e11
+refused "planner: '' is unknown, allowed is sampling|adam" tune "$session" planner=
+refused "lease: 0 is out of bounds, allowed is 0.1 to 3600 s, lease_seconds of sinewd" tune "$session" lease=0
+refused "lease: 1e+09 is out of bounds, allowed is 0.1 to 3600 s, lease_seconds of sinewd" tune "$session" lease=1e9
+refused "weight of 'reach': 5e+12 is out of bounds, allowed is 0 to 1e+09" tune "$session" reach.weight=5e12
+refused "it is a folder" flight "$work"
+refused "cannot connect to 'tcp://localhost:99999': expected ipc://PATH or tcp://HOST:PORT" --endpoint tcp://localhost:99999 hello
+# What an option may be is said before anything is asked: status 64.
+wrong() {
+  local text=$1 status=0
+  shift
+  ctl "$@" >/dev/null 2>"$work/err" || status=$?
+  [ $status = 64 ] && grep -qF -- "$text" "$work/err" || { echo "FAIL  $*: status $status, $(cat "$work/err")" >&2; exit 1; }
+}
+wrong "--name '': expected a name" --name= open arm_reach
+wrong "--seconds '-1': expected a number of seconds, above 0" --seconds -1 watch "$session"
+wrong "--interval '0': expected a number of seconds, above 0" --interval 0 watch "$session"
+wrong "--timeout 'nan': expected a number of seconds, above 0" --timeout nan hello
+wrong "--deadline '-1': expected a number of seconds, at least 0" --deadline -1 plan "$session" "$work/state"
+wrong "--count '0': expected a whole number from 1 on" --count 0 watch "$session"
+wrong "--seed '3x': expected a whole number from 0 on" --seed 3x open arm_reach
+refused 'within 0.2 s: there is no such socket; does sinewd run?' --endpoint "ipc://$work/nobody" --timeout 0.2 health
 
 # A live view: JSON lines, lines for a dumb terminal, a picture for any other; by telemetry and by requests.
 ctl --json watch "$session" --count 3 >"$work/watch"
@@ -156,5 +181,8 @@ for _ in $(seq 1000); do
 done
 [ "$(cat "$work/out")" = "{}" ] || { echo "FAIL  unload: $(cat "$work/out")" >&2; exit 1; }
 ctl tasks | grep 'name: arm_reach' >/dev/null
-ctl --help | grep 'Example' >/dev/null
+ctl --help >"$work/help"
+grep -q 'Example' "$work/help" && grep -q '^Exit status: 0; 1 ' "$work/help"
+# The texts of commands stay in their column.
+sed -n '/^Commands:/,/^$/p' "$work/help" | sed 1d | grep -vE '^  [a-z]|^ {33}[^ ]|^$' && { echo "FAIL  --help" >&2; exit 1; }
 echo "sinewctl: every request, as documented"

@@ -26,7 +26,7 @@ from sinew.client.plan import Plan
 from sinew.client.records import milliseconds, subscribed
 from sinew.client.session import Fallback, Judge, Mailbox, newest, session_settings, task_of
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming, is_stopping
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, absence, is_coming, is_stopping
 from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
 
 __all__ = ["AsyncClient", "AsyncSession", "AsyncStream"]
@@ -332,7 +332,7 @@ class AsyncClient:
                 return self._wire.result(call, reply)
         if self._refused is not None:
             raise self._refused
-        raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s")
+        raise TimedOutError(f"no answer from {self._wire.endpoint} within {wait:g} s{absence(self._wire.endpoint)}")
 
     async def _exchange(self, call: Call[T], channel: int, outlasts: bool) -> Any:
         """Send a request and return its reply, None where it cannot be sent.

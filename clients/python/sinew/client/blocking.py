@@ -35,7 +35,7 @@ from sinew.client.session import (
     task_of,
 )
 from sinew.client.snapshot import Snapshot
-from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, is_coming, is_stopping
+from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, absence, is_coming, is_stopping
 from sinew.errors import ArgumentError, StateError, TimedOutError
 
 __all__ = ["Client"]
@@ -347,7 +347,8 @@ class Client:
             if reply is not None:
                 return self._wire.result(call, reply)
         self._wire.handshakes.check()
-        raise TimedOutError(f"no answer from {self._wire.endpoint} within {self._wire.timeout + call.extra:g} s")
+        waited, endpoint = self._wire.timeout + call.extra, self._wire.endpoint
+        raise TimedOutError(f"no answer from {endpoint} within {waited:g} s{absence(endpoint)}")
 
     def _exchange(self, call: Call[T], channel: int, outlasts: bool) -> Any:
         """Send a request and return its reply, None when none has come in time.

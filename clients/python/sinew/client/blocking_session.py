@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,10 +12,10 @@ from numpy.typing import ArrayLike
 from sinew.client import calls
 from sinew.client.messages import Config, Evaluation, Opened, Statistics, StreamReply, TaskDescription
 from sinew.client.plan import Plan
-from sinew.client.session import Applied, Fallback, Mailbox, SessionBase, StreamBase, is_gone
+from sinew.client.session import Applied, Fallback, Mailbox, SessionBase, StreamBase
 from sinew.client.snapshot import Snapshot
 from sinew.client.wire import Call
-from sinew.errors import RefusedError, TimedOutError
+from sinew.errors import NoSessionError, TimedOutError
 from sinew.state import State, StateLike
 
 if TYPE_CHECKING:
@@ -44,11 +45,8 @@ class Session(SessionBase):
             return
         self._owned = False
         self._client._sessions.discard(self.id)
-        try:
+        with contextlib.suppress(NoSessionError):
             self._ask(calls.close_session(self.id))
-        except RefusedError as error:
-            if not is_gone(error):
-                raise
 
     def __enter__(self) -> Session:
         return self

@@ -23,7 +23,6 @@ from sinew.errors import (
     ExpiredError,
     NoPlanError,
     ProtocolError,
-    RefusedError,
 )
 from sinew.state import State, StateLike
 
@@ -473,11 +472,6 @@ def newest(box: Mailbox, judge: Judge) -> Plan | None:
     if failure is not None:
         raise failure
     return plan
-
-
-def is_gone(error: RefusedError) -> bool:
-    """Return whether a session that could not be closed is no more, which is what was wanted."""
-    return error.code == "NOT_FOUND"
 
 
 def _fallback_of(fallback: Fallback) -> Callable[[float, Array], ArrayLike] | None:

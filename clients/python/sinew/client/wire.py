@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 from sinew.client import schema
 from sinew.client.keys import Handshakes, Keys, PathOrKey
 from sinew.client.messages import Hello
-from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError
+from sinew.errors import ArgumentError, LimitError, NoSessionError, ProtocolError, RefusedError
 
-__all__ = ["LINGER", "LONGEST", "PAUSE", "RECONNECT", "Call", "Wire", "check", "is_coming", "is_stopping"]
+__all__ = ["LINGER", "LONGEST", "PAUSE", "RECONNECT", "Call", "Wire", "absence", "check", "is_coming", "is_stopping"]
 
 PROTOCOL = 1
 LONGEST = 64 << 20  # a longer message ends the connection [bytes]
@@ -69,6 +69,21 @@ def default_endpoint() -> str:
     return f"ipc://{folder}/sinewd.sock"
 
 
+def _checked(endpoint: str) -> str:
+    """Return an address that may be one of a daemon."""
+    match = re.fullmatch(r"ipc://.+|tcp://[^:].*:(\d+)", endpoint, re.DOTALL)
+    if match is None or (match[1] is not None and not 1 <= int(match[1]) <= 65535):
+        wanted = "expected ipc://PATH or tcp://HOST:PORT with a port from 1 to 65535"
+        raise ArgumentError(f"cannot connect to {endpoint!r}: {wanted}")
+    return endpoint
+
+
+def absence(endpoint: str) -> str:
+    """Return words for an address where no daemon can be, since there is no such socket."""
+    gone = endpoint.startswith("ipc://") and not os.path.exists(endpoint.removeprefix("ipc://"))
+    return ": there is no such socket; does sinewd run?" if gone else ""
+
+
 class Wire:
     """What a client knows of its daemon, whatever its sockets: address, numbers of requests, limits.
 
@@ -94,7 +109,7 @@ class Wire:
     ) -> None:
         if not (timeout > 0 and math.isfinite(timeout)) or retries < 0:
             raise ArgumentError(f"timeout must be > 0 and retries >= 0, got {timeout:g} and {retries}")
-        self.endpoint = default_endpoint() if endpoint is None else endpoint
+        self.endpoint = default_endpoint() if endpoint is None else _checked(endpoint)
         self.timeout = timeout
         self.retries = retries
         self.keys = Keys.read(self.endpoint, server_key, key_file)
@@ -189,7 +204,8 @@ def check(reply: Any) -> None:
     """Raise the error that a reply brings, if it does."""
     if reply.WhichOneof("body") == "error":
         code = schema.values(reply.error)["code"]
-        raise RefusedError(_printable(reply.error.text), code=code)
+        kind = NoSessionError if reply.error.no_session else RefusedError
+        raise kind(_printable(reply.error.text), code=code)
 
 
 def _printable(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sinew.errors import BadPlanError, NoPlanError, RefusedError
+from sinew.errors import BadPlanError, NoPlanError, NoSessionError, RefusedError
 from sinew.loop.history import Recent
 from sinew.loop.moving import POLL
 from sinew.loop.pace import Pace
@@ -187,7 +187,7 @@ class ClosedLoop:
         except (NoPlanError, BadPlanError) as error:
             return self._answered(str(error))  # the plan before goes on
         except RefusedError as error:
-            self.gone = error.code == "NOT_FOUND"
+            self.gone = isinstance(error, NoSessionError)
             self.text = str(error)
             self._sent, self._refused = None, time.monotonic()
             return False

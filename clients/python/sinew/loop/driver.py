@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from sinew.client.keys import Access, PathOrKey
 from sinew.client.session import Fallback
-from sinew.errors import ArgumentError, RefusedError, SinewError, StateError, TimedOutError
+from sinew.errors import ArgumentError, NoSessionError, SinewError, StateError, TimedOutError
 from sinew.loop.body import Body
 from sinew.loop.closed import ClosedLoop, latency_of
 from sinew.loop.link import Link
@@ -356,14 +357,11 @@ class Driver(Moving):
             self._lose("the daemon has ended, another one is started")
             self._start_daemon()
         elif not self._loop.gone:
-            try:
+            with contextlib.suppress(NoSessionError):
                 self._dirty = link.renew() or self._dirty
                 if self._lost:
                     self._found()
                 return
-            except RefusedError as error:
-                if error.code != "NOT_FOUND":
-                    raise
         if not self._lost:
             self._lose("the daemon has lost the session, another one is opened")
         self._hand_over(self._open({}, link.config))
