@@ -15,7 +15,7 @@
 #include "physics/base/clock.h"
 #include "proto/places.h"
 
-enum { OPTIONS_MAX = 64, FIRST_OPTION = 1000 };
+enum { OPTIONS_MAX = SN_CONFIG_SETTINGS, FIRST_OPTION = 1000 };
 
 // What the command line says; applied after the configuration file.
 typedef struct CommandLine {
@@ -51,7 +51,9 @@ static void make_options(struct argp_option *options, char names[][32], char doc
                            .arg = "FILE",
                            .doc = "YAML file with the settings below; what the command line says comes on top"};
   options[1] = (struct argp_option){
-      .name = "check", .key = 'k', .doc = "read configuration and keys, say what is wrong with them, and end"};
+      .name = "check",
+      .key = 'k',
+      .doc = "read configuration and keys, say what is wrong with them or missing for a start of this user, and end"};
   for (int i = 0; i < sn_config_count(); i++) {
     const SnConfigInfo *row = sn_config_info(i);
     snprintf(names[i], 32, "%s", row->name);

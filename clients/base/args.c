@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-double sn_arg_number(const struct argp_state *state, const char *arg, double least, double most) {
+double sn_arg_number(const struct argp_state *state, const char *name, const char *arg, double least, double most) {
   char *end;
   const double x = strtod(arg, &end);
   if (end == arg || *end || !(x >= least && x <= most))
-    argp_error(state, "'%s': expected a number from %g to %g", arg, least, most);
+    argp_error(state, "--%s '%s': expected a number from %g to %g", name, arg, least, most);
   return x;
 }
 

@@ -7,8 +7,8 @@
 
 enum { SN_ARG_LIST = 16 };  // most numbers of a list
 
-// Reads a number from `least` to `most`.
-double sn_arg_number(const struct argp_state *state, const char *arg, double least, double most);
+// Reads a number from `least` to `most`, of the option --`name`.
+double sn_arg_number(const struct argp_state *state, const char *name, const char *arg, double least, double most);
 // Reads the value of option --name: a number from 1 to `most`.
 int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most);
 // Reads the value of option --seed: a number from 0.

@@ -140,6 +140,7 @@ cJSON *check_json(const CheckReport *r) {
   cJSON_AddNumberToObject(root, "loose_steps", c->loose_steps);
   cJSON_AddNumberToObject(root, "noisy_steps", r->steps.noisy_steps);
   cJSON_AddNumberToObject(root, "restarts", r->steps.restarts);
+  cJSON_AddNumberToObject(root, "stiff_rows", r->steps.compare.stiff_rows);
   cJSON_AddNumberToObject(root, "ties", r->steps.ties);
   if (r->steps.tie[0]) cJSON_AddStringToObject(root, "tie", r->steps.tie);
   cJSON_AddItemToObject(root, "unsupported", lines(r->unsupported ? r->unsupported : ""));
@@ -194,7 +195,11 @@ static void print_fields(const CheckReport *r) {
   printf("%d steps, %d of them with contacts of polyhedra or cylinder edges", r->steps.compare.steps,
          r->steps.compare.loose_steps);
   if (r->steps.noisy_steps) printf(", %d where MuJoCo's own values are as uncertain", r->steps.noisy_steps);
-  if (r->steps.restarts) printf(", %d restarts after MuJoCo diverged", r->steps.restarts);
+  if (r->steps.restarts)
+    printf("\nnot compared: %d steps in which MuJoCo diverged and was put back", r->steps.restarts);
+  if (r->steps.compare.stiff_rows)
+    printf("\nnot compared: efc_force of %d rows of %g and more in efc_D, which is rounding times that",
+           r->steps.compare.stiff_rows, SN_STIFF);
   printf("\n\n%-22s %12s %10s %10s %6s %8s\n", "field", "rel. error", "tolerance", "noise", "step", "element");
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
     const SnFieldError *f = &r->steps.compare.field[i];
@@ -205,7 +210,7 @@ static void print_fields(const CheckReport *r) {
            f->element, f->differs ? "  differs  " : "", f->differs ? r->steps.element[i] : "");
   }
   if (r->steps.compare.note[0]) printf("\n%s\n", r->steps.compare.note);
-  if (r->sensors[0]) printf("\nsensors that are not computed: %s\n", r->sensors);
+  if (r->sensors[0]) printf("\nnot compared: sensors that are not computed, and their buffers: %s\n", r->sensors);
   if (r->with_gradient) print_gradient(&r->gradient);
   if (r->with_integration) print_integration(&r->integration);
 }

@@ -323,6 +323,10 @@ void check_steps(CheckRun *k, const CheckStepsSettings *s, CheckStepsReport *r) 
     if (!check_step(k, s, step, text, sizeof text)) {
       ++r->restarts;
       sn_drive_start(&k->o);
+      sn_compare_free(&k->step);  // what MuJoCo itself gives up is no reference
+      sn_compare_init(&k->step);
+      k->allowed = 0;
+      k->tie = k->servo = false;
     }
     r->noisy_steps += k->allowed > 0;
     r->servo_ties += k->servo;

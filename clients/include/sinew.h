@@ -544,7 +544,7 @@ static inline SinewIntegratorDef sinew_default_integrator(void) {
   x.shrink = 0.2;
   x.grow = 10;
   x.max_steps = 100000;
-  x.memory = (size_t)1 << 30;
+  x.memory = 1u << 30;
   x.events = true;
   return x;
 }
@@ -909,6 +909,7 @@ static inline SinewBatchDef sinew_default_batch(void) {
 // failure
 //   SINEW_ERR_ARGUMENT     a pointer, a size
 //   SINEW_ERR_NOT_FOUND    names of the task, or bodies of `cfd`, that the model has not
+//   SINEW_ERR_FORMAT       sizes, units or kinds in the task that do not fit the model, and such names
 //   SINEW_ERR_UNSUPPORTED  the backend makes no batches, or no gradients; a term of the cost has none
 //   SINEW_ERR_STATE        the body diverges before it has settled
 //   SINEW_ERR_LIMIT, SINEW_ERR_MEMORY  there is no room
@@ -1129,9 +1130,9 @@ static inline SinewPlannerDef sinew_default_planner(void) {
 
 // Makes a planner: the one that sinewd runs for a session, with the same plans bit for bit. Lets the body settle for as
 // long as the task says. Free it with sinew_planner_free. Returns NULL and SINEW_ERR_ARGUMENT, SINEW_ERR_NOT_FOUND (no
-// such setting, or a list of names of the task that the model has not), SINEW_ERR_UNSUPPORTED (no gradients for Adam),
-// SINEW_ERR_STATE (the body diverges before it has settled), SINEW_ERR_FORMAT, SINEW_ERR_LIMIT, SINEW_ERR_MEMORY or
-// SINEW_ERR_INTERRUPTED on failure.
+// such setting, or a list of names of the task that the model has not), SINEW_ERR_FORMAT (sizes, units or kinds in the
+// task do not fit the model), SINEW_ERR_UNSUPPORTED (no gradients for Adam), SINEW_ERR_STATE (the body diverges before
+// it has settled), SINEW_ERR_LIMIT, SINEW_ERR_MEMORY or SINEW_ERR_INTERRUPTED on failure.
 SINEW_API SinewPlanner *sinew_planner_create(const SinewPlannerDef *def, SinewError *err);
 // Frees a planner. Accepts NULL.
 SINEW_API void sinew_planner_free(SinewPlanner *planner);

@@ -41,6 +41,7 @@ struct SinewClient {
   double timeout;
   int retries;
   uint64_t next_id, longest;  // the latest id that was given; the longest request that the daemon reads [bytes], 0: any
+  bool stale;                 // the connection has been made anew since the greeting: it may be another daemon
 };
 
 SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...) {
@@ -203,6 +204,8 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
+static SinewStatus greet_again(SinewClient *client, double within, SinewError *err);
+
 // Sends a request and waits for its reply; once more where the session is on its way, or where the connection ends
 // meanwhile: a daemon that was started again does not know of the first one. `outlasts`: or where the daemon stops.
 static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
@@ -212,7 +215,12 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bo
     uint64_t id = 0;
     // A connection that has ended meanwhile may swallow what is sent until libzmq has made the next one.
     SinewStatus status = sn_handshake_check(&client->handshake, client->endpoint, err);
-    if (status == SINEW_OK && client->handshake.lost) status = reconnect(client, err);
+    if (status == SINEW_OK && client->handshake.lost) {
+      client->stale = true;
+      status = reconnect(client, err);
+    }
+    if (status == SINEW_OK && client->stale && request->body_case != SINEW__V1__REQUEST__BODY_HELLO)
+      status = greet_again(client, until - sn_clock_now(), err);
     if (status == SINEW_OK) status = sn_wire_send(client, request, &id, err);
     if (status == SINEW_OK) status = await_reply(client, id, until, reply, err);
     const bool coming = status == SINEW_OK && (sn_wire_coming(*reply) || (outlasts && sn_wire_stopping(*reply)));
@@ -287,21 +295,47 @@ SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telem
   return *telemetry ? SINEW_OK : sn_wire_fail(err, SINEW_ERR_PROTOCOL, "what came as telemetry is none");
 }
 
-// Greets the daemon and makes sure that both speak the same protocol.
-static SinewStatus greet(SinewClient *client, SinewError *err) {
-  Sinew__V1__HelloRequest hello = SINEW__V1__HELLO_REQUEST__INIT;
-  hello.protocol = PROTOCOL;
-  hello.client = (char *)"libsinew_client";
+static Sinew__V1__Request greeting(Sinew__V1__HelloRequest *hello) {
+  *hello = (Sinew__V1__HelloRequest)SINEW__V1__HELLO_REQUEST__INIT;
+  hello->protocol = PROTOCOL;
+  hello->client = (char *)"libsinew_client";
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_HELLO;
-  request.hello = &hello;
-  Sinew__V1__Reply *reply;
-  SinewStatus status = sn_request(client, &request, &reply, err);
-  if (status != SINEW_OK) return status;
+  request.hello = hello;
+  return request;
+}
+
+// Takes the answer to a greeting over: makes sure that both speak the same protocol, and notes the daemon's limit.
+static SinewStatus take_greeting(SinewClient *client, Sinew__V1__Reply *reply, SinewError *err) {
+  SinewStatus status = SINEW_OK;
   if (reply->hello->protocol != PROTOCOL)
     status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the daemon speaks protocol %u, this library %d",
                           reply->hello->protocol, PROTOCOL);
   client->longest = reply->hello->limits ? reply->hello->limits->message_bytes : 0;
+  client->stale = false;
+  sn_free_reply(reply);
+  return status;
+}
+
+static SinewStatus greet(SinewClient *client, SinewError *err) {
+  Sinew__V1__HelloRequest hello;
+  Sinew__V1__Request request = greeting(&hello);
+  Sinew__V1__Reply *reply;
+  const SinewStatus status = sn_request(client, &request, &reply, err);
+  return status == SINEW_OK ? take_greeting(client, reply, err) : status;
+}
+
+// Greets the daemon that has come in the place of the one before, whose limits may be others.
+static SinewStatus greet_again(SinewClient *client, double within, SinewError *err) {
+  const double timeout = client->timeout;
+  Sinew__V1__HelloRequest hello;
+  Sinew__V1__Request request = greeting(&hello);
+  Sinew__V1__Reply *reply = NULL;
+  client->timeout = within;
+  SinewStatus status = exchange(client, &request, false, &reply, err);
+  client->timeout = timeout;
+  if (status == SINEW_OK && reply->body_case == SINEW__V1__REPLY__BODY_HELLO) return take_greeting(client, reply, err);
+  if (status == SINEW_OK) status = sn_wire_check(reply, err);
   sn_free_reply(reply);
   return status;
 }

@@ -39,7 +39,7 @@ static void read_loads(const struct argp_state *state, LoadOptions *o, char *tex
     argp_error(state, "--load '%s': expected numbers with commas between", text);
   for (o->nload = 0; text; o->nload++) {
     if (o->nload == LOAD_STAGES) argp_error(state, "--load: more than %d numbers", LOAD_STAGES);
-    o->load[o->nload] = sn_arg_number(state, strsep(&text, ","), 0.001, 1000);
+    o->load[o->nload] = sn_arg_number(state, "load", strsep(&text, ","), 0.001, 1000);
   }
 }
 
@@ -68,13 +68,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       o->iterations = sn_arg_count(state, "iterations", arg, 1000000);
       return 0;
     case KEY_WATCH:
-      o->watch = sn_arg_number(state, arg, 0.001, 1000);
+      o->watch = sn_arg_number(state, "watch", arg, 0.001, 1000);
       return 0;
     case 's':
       o->seconds = sn_arg_seconds(state, "seconds", arg);
       return 0;
     case KEY_RATE:
-      o->rate = sn_arg_number(state, arg, 0.001, 1e6);
+      o->rate = sn_arg_number(state, "rate", arg, 0.001, 1e6);
       return 0;
     case KEY_SEED:
       o->seed = sn_arg_seed(state, arg);

@@ -73,9 +73,9 @@ static const struct argp_option OPTIONS[] = {
     {"quiet", 'q', NULL, 0, "no progress", 0},
     {0}};
 
-static int whole(struct argp_state *state, const char *text, int least, int most) {
-  const double x = sn_arg_number(state, text, least, most);
-  if (floor(x) != x) argp_error(state, "'%s': expected a whole number", text);
+static int whole(struct argp_state *state, const char *name, const char *text, int least, int most) {
+  const double x = sn_arg_number(state, name, text, least, most);
+  if (floor(x) != x) argp_error(state, "--%s '%s': expected a whole number from %d to %d", name, text, least, most);
   return (int)x;
 }
 
@@ -86,20 +86,21 @@ static void parse_controller(struct argp_state *state, PlantOptions *o, const ch
     o->controller = PLANT_ZERO;
   else if (strncmp(text, "random:", 7) == 0) {
     o->controller = PLANT_RANDOM;
-    o->random_controls = whole(state, text + 7, 1, 1000000);
+    o->random_controls = whole(state, "controller random:", text + 7, 1, 1000000);
   } else
-    argp_error(state, "controller '%s': expected sinew, zero or random:N", text);
+    argp_error(state, "--controller '%s': expected sinew, zero or random:N", text);
 }
 
 static void parse_contacts(struct argp_state *state, PlantOptions *o, const char *text) {
   o->model_contacts = strcmp(text, "model") == 0;
-  if (!o->model_contacts && strcmp(text, "task") != 0) argp_error(state, "contacts '%s': expected task or model", text);
+  if (!o->model_contacts && strcmp(text, "task") != 0)
+    argp_error(state, "--contacts '%s': expected task or model", text);
 }
 
 static void parse_mode(struct argp_state *state, PlantOptions *o, const char *text) {
   for (o->mode = PLANT_LOCKSTEP; o->mode <= PLANT_CONTINUOUS; ++o->mode)
     if (strcmp(text, plant_mode_name(o->mode)) == 0) return;
-  argp_error(state, "mode '%s': expected lockstep, realtime or continuous", text);
+  argp_error(state, "--mode '%s': expected lockstep, realtime or continuous", text);
 }
 
 // Options that say what the body is.
@@ -117,10 +118,10 @@ static error_t parse_body_option(int key, char *arg, struct argp_state *state) {
       parse_contacts(state, o, arg);
       return 0;
     case KEY_TIMESTEP:
-      o->step = sn_arg_number(state, arg, 1e-6, 1);
+      o->step = sn_arg_number(state, "timestep", arg, 1e-6, 1);
       return 0;
     case KEY_SPEED:
-      o->speed = sn_arg_number(state, arg, 0.01, 100);
+      o->speed = sn_arg_number(state, "speed", arg, 0.01, 100);
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -140,20 +141,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       parse_mode(state, o, arg);
       return 0;
     case 's':
-      o->seconds = sn_arg_number(state, arg, 1e-6, 1e5);
+      o->seconds = sn_arg_number(state, "seconds", arg, 1e-6, 1e5);
       return 0;
     case 'd':
-      o->deadline = sn_arg_number(state, arg, 1e-6, 1e5);
+      o->deadline = sn_arg_number(state, "deadline", arg, 1e-6, 1e5);
       return 0;
     case KEY_LATENCY:
       o->measure_latency = strcmp(arg, "met") == 0;
-      o->latency = o->measure_latency ? -1 : sn_arg_number(state, arg, 0, 1e5);
+      o->latency = o->measure_latency ? -1 : sn_arg_number(state, "latency", arg, 0, 1e5);
       return 0;
     case KEY_EXECUTE:
-      o->execute = whole(state, arg, 1, 1000000);
+      o->execute = whole(state, "execute", arg, 1, 1000000);
       return 0;
     case 'k':
-      o->seed = (uint64_t)whole(state, arg, 0, INT_MAX);
+      o->seed = (uint64_t)whole(state, "seed", arg, 0, INT_MAX);
       return 0;
     case 'p':
       if (o->nsettings == (int)(sizeof o->settings / sizeof *o->settings) - 1) argp_error(state, "too many --set");

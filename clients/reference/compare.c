@@ -106,6 +106,7 @@ void sn_compare_add(SnCompare *run, const SnCompare *step) {
   for (int i = 0; i < SN_CMP_COUNT; ++i) keep_worse(&run->field[i], step->field[i]);
   run->steps += step->steps;
   run->loose_steps += step->loose_steps;
+  run->stiff_rows += step->stiff_rows;
   if (!run->note[0] && !sn_compare_agrees(step)) memcpy(run->note, step->note, sizeof run->note);
 }
 
@@ -423,10 +424,16 @@ static void compare_cdof(SnCompare *c, const SnOracle *o, int step) {
   compare(c, SN_CMP_cdof, c->ours, c->ref, 6 * m->nv, tolerance_of(SN_CMP_cdof), step);
 }
 
+// Whether the engine computes sensor i, and MuJoCo more exactly than to ccd_tolerance.
+static bool sensor_is_known(const SnModel *m, int i) {
+  const int type = m->sensor_type[i];
+  return sn_sensor_supported(m, i) && !(type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO);
+}
+
 // Whether sensor i is compared, and among which: 0 those of the body alone, 1 those of contacts and of the solver.
 static bool compares_sensor(const SnModel *m, const SnWorld *w, int i, int *kind) {
   const int type = m->sensor_type[i];
-  if (!sn_sensor_supported(m, i) || (type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO)) return false;
+  if (!sensor_is_known(m, i)) return false;
   const SnStage stage = sn_sensor_stage(m, i);
   *kind = type == SN_SENS_CONTACT || stage > SN_STAGE_ACTUATION;
   // what MuJoCo leaves of sleepers: forces and accelerations of another step
@@ -453,12 +460,25 @@ static void compare_sensors(SnCompare *c, const SnOracle *o, int step) {
   }
 }
 
+// Forces of rows, but for those that nothing softens: theirs is the rounding of an acceleration times SN_STIFF.
+static void compare_row_forces(SnCompare *c, const SnOracle *o, double tol, int step) {
+  const int n = o->d->nefc;
+  if (n != o->w.nefc[0] || !reserve(c, (size_t)n)) return;
+  for (int i = 0; i < n; ++i) {
+    const bool stiff = o->d->efc_D[i] >= SN_STIFF;
+    c->stiff_rows += stiff;
+    c->ours[i] = stiff ? 0 : o->w.efc_force[i];
+    c->ref[i] = stiff ? 0 : o->d->efc_force[i];
+  }
+  compare(c, SN_CMP_efc_force, c->ours, c->ref, n, tol, step);
+}
+
 static void compare_solver(SnCompare *c, const SnOracle *o, int step) {
   const double tol = c->loose ? 1e-4 : 1e-6;
   compare_dofs(c, o, SN_CMP_qacc, o->w.qacc, o->d->qacc, tol, step);
   compare_dofs(c, o, SN_CMP_qfrc_constraint, o->w.qfrc_constraint, o->d->qfrc_constraint, tol, step);
   compare_sensors(c, o, step);
-  if (o->d->nefc == o->w.nefc[0]) compare(c, SN_CMP_efc_force, o->w.efc_force, o->d->efc_force, o->d->nefc, tol, step);
+  compare_row_forces(c, o, tol, step);
 }
 
 // Compares n numbers of a field that both engines have under one name.
@@ -534,6 +554,24 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
 #undef FIELD
 }
 
+// Buffers, but for those of sensors whose values are not compared.
+static void compare_history(SnCompare *c, const SnOracle *o, int step) {
+  const SnModel *m = o->m;
+  if (!reserve(c, (size_t)m->nhistory)) return;
+  for (int i = 0; i < m->nhistory; ++i) {
+    c->ours[i] = o->w.past[i];
+    c->ref[i] = o->d->history[i];
+  }
+  for (int i = 0; i < m->nsensor; ++i) {
+    const int n = m->sensor_history[2 * i], address = m->sensor_historyadr[i];
+    if (n == 0 || sensor_is_known(m, i)) continue;
+    const size_t size = 2 + (size_t)n * (1 + (size_t)m->sensor_dim[i]);  // a user's number, a cursor; times and values
+    memset(c->ours + address, 0, size * sizeof *c->ours);
+    memset(c->ref + address, 0, size * sizeof *c->ref);
+  }
+  compare(c, SN_CMP_next_history, c->ours, c->ref, m->nhistory, c->loose ? 1e-4 : 1e-8, step);
+}
+
 void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
   const double h = o->mj->opt.timestep;
@@ -549,7 +587,7 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   compare(c, SN_CMP_next_qpos, o->w.qpos, o->d->qpos, m->nq, 1e-9 + h * slack / (qpos + 1e-6), step);
   compare(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
   compare(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
-  compare(c, SN_CMP_next_history, o->w.past, o->d->history, m->nhistory, c->loose ? 1e-4 : 1e-8, step);
+  compare_history(c, o, step);
   compare(c, SN_CMP_next_plastic, sn_plastic(m, o->w.past), o->d->plastic, m->nplastic, c->loose ? 1e-4 : 1e-8, step);
   int wrong = 0, first = 0;
   for (int t = m->ntree - 1; sn_has_sleep(m) && t >= 0; --t)

@@ -102,6 +102,7 @@ typedef struct SnCompare {
   SnFieldError field[SN_CMP_COUNT];
   int steps;        // steps compared
   int loose_steps;  // steps among them with an edged contact
+  int stiff_rows;   // rows of constraints whose forces were not compared, over all steps
   bool loose;       // the present step is one
   char note[500];   // text on the first structural difference; empty when there is none
   double *ref;      // (capacity) scratch for gathered values of MuJoCo
@@ -121,7 +122,7 @@ void sn_compare_free(SnCompare *c);
 
 // Writes the sensors that the engine does not compute, number and name, into text; returns how many there are. Others
 // are compared in two fields: those of the body alone, and those that are known after collision and the solver.
-// Distances of geoms are not, of which MuJoCo's are good to ccd_tolerance alone.
+// Distances of geoms are not, of which MuJoCo's are good to ccd_tolerance alone. Buffers of either are not compared.
 int sn_compare_sensors_left(const SnModel *m, char *text, size_t size);
 
 // Begins a step; call it after mj_forward.
@@ -133,6 +134,9 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step);
 
 // Returns true when no field differed.
 bool sn_compare_agrees(const SnCompare *c);
+
+// Bounds what forces of rows are compared: those with a smaller D. MuJoCo's largest is 1e15, of rows with solimp 1.
+#define SN_STIFF 9.99e14
 
 enum { SN_NOISE_FACTOR = 10 };
 // Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step. A field that

@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-SnCode sn_realtime_lock_memory(SnError *err) {
+static SnCode check_locking(SnError *err) {
   struct rlimit limit = {0};
   getrlimit(RLIMIT_MEMLOCK, &limit);
   // With a limit the call may succeed now and make each allocation fail later.
@@ -19,6 +19,12 @@ SnCode sn_realtime_lock_memory(SnError *err) {
                    "lock_memory: this user may lock %llu bytes; it needs no limit (LimitMEMLOCK=infinity of the unit, "
                    "ulimit -l unlimited)",
                    (unsigned long long)limit.rlim_cur);
+  return SN_OK;
+}
+
+SnCode sn_realtime_lock_memory(SnError *err) {
+  const SnCode code = check_locking(err);
+  if (code != SN_OK) return code;
   if (mlockall(MCL_CURRENT | MCL_FUTURE) == 0) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "lock_memory: memory cannot be locked: %s", strerror(errno));
 }
@@ -65,6 +71,30 @@ SnCode sn_realtime_priority(int priority, SnError *err) {
   if (code == 0) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "priority %d: %s; it needs LimitRTPRIO=%d of the unit (ulimit -r), or CAP_SYS_NICE",
                  priority, strerror(code), priority);
+}
+
+// What a thread that ends at once is told, and found.
+typedef struct Trial {
+  const char *processors;
+  int priority;
+  SnCode code;
+  SnError *err;
+} Trial;
+
+static void *try_it(void *trial) {
+  Trial *t = trial;
+  t->code = sn_realtime_processors(t->processors, t->err);
+  if (t->code == SN_OK) t->code = sn_realtime_priority(t->priority, t->err);
+  return NULL;
+}
+
+SnCode sn_realtime_check(const char *processors, int priority, bool lock_memory, SnError *err) {
+  Trial trial = {processors, priority, SN_OK, err};
+  pthread_t thread;
+  if (lock_memory && check_locking(err) != SN_OK) return SN_ERR_LIMIT;
+  if (pthread_create(&thread, NULL, try_it, &trial) != 0) return sn_fail(err, SN_ERR_LIMIT, "cannot start a thread");
+  pthread_join(thread, NULL);
+  return trial.code;
 }
 
 int sn_realtime_count(void) {

@@ -32,6 +32,22 @@ typedef struct SnConfig {
 #undef SN_CONFIG_CHOICE
 } SnConfig;
 
+// Counts the settings.
+enum {
+#define SN_CONFIG_TEXT(name, value, doc) SN_CONFIG_ROW_##name,
+#define SN_CONFIG_LIST(name, doc) SN_CONFIG_ROW_##name,
+#define SN_CONFIG_INT(name, value, lo, hi, unit, doc) SN_CONFIG_ROW_##name,
+#define SN_CONFIG_REAL(name, value, lo, hi, unit, doc) SN_CONFIG_ROW_##name,
+#define SN_CONFIG_CHOICE(name, value, choices, doc) SN_CONFIG_ROW_##name,
+#include "daemon/config/config.inc"
+#undef SN_CONFIG_TEXT
+#undef SN_CONFIG_LIST
+#undef SN_CONFIG_INT
+#undef SN_CONFIG_REAL
+#undef SN_CONFIG_CHOICE
+  SN_CONFIG_SETTINGS
+};
+
 typedef enum SnConfigType {
   SN_CONFIG_IS_TEXT,
   SN_CONFIG_IS_LIST,

@@ -2,11 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <yaml.h>
 
 #include "daemon/config/config.h"
-
-enum { MOST = 256 };  // settings that are told apart
 
 typedef struct Reader {
   yaml_parser_t parser;
@@ -14,7 +13,7 @@ typedef struct Reader {
   SnConfig *config;
   SnError *err;
   bool failed;
-  bool given[MOST];
+  bool given[SN_CONFIG_SETTINGS];
 } Reader;
 
 // Adds "file:line:column: text" to the error.
@@ -61,7 +60,7 @@ static bool is_list(const char *name) {
 // Notes that a setting is given; a second time is a mistake.
 static void note(Reader *r, const char *name, yaml_mark_t at) {
   const int row = row_of(name);
-  if (row < 0 || row >= MOST) return;
+  if (row < 0) return;
   char text[100];
   snprintf(text, sizeof text, "'%s' is given twice", name);
   if (r->given[row]) complain(r, at, text);
@@ -131,7 +130,12 @@ static void read_end(Reader *r) {
 
 SnCode sn_config_load(SnConfig *config, const char *file, SnError *err) {
   FILE *f = fopen(file, "rb");
-  if (!f) return sn_fail(err, SN_ERR_IO, "%s: %s", file, strerror(errno));
+  if (!f) return sn_fail(err, SN_ERR_IO, "'%s': %s", file, strerror(errno));
+  struct stat st;
+  if (fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)) {
+    fclose(f);
+    return sn_fail(err, SN_ERR_IO, "'%s' is a folder; a YAML file of settings is expected", file);
+  }
   SnError local;
   Reader r = {.file = file, .config = config, .err = err ? err : &local};
   if (!yaml_parser_initialize(&r.parser)) {

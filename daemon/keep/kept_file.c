@@ -12,6 +12,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "physics/base/folders.h"
+
 // At most so many files are moved aside; more are left where they are.
 enum { REFUSED_MOST = 64 };
 
@@ -79,8 +81,7 @@ static void remove_unfinished(const SnKeptFolder *f) {
 
 SnCode sn_kept_folder_open(SnKeptFolder *f, const char *path, SnError *err) {
   *f = (SnKeptFolder){.fd = -1, .lock = -1, .path = path};
-  if (mkdir(path, 0700) != 0 && errno != EEXIST)
-    return sn_fail(err, SN_ERR_IO, "state: cannot make %s: %s", path, strerror(errno));
+  if (!sn_folder_make(path)) return sn_fail(err, SN_ERR_IO, "state: cannot make %s: %s", path, strerror(errno));
   f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   SnCode code = f->fd < 0 ? sn_fail(err, SN_ERR_IO, "state: %s: %s", path, strerror(errno)) : check_folder(f, err);
   if (code == SN_OK) code = lock_folder(f, err);

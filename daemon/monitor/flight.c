@@ -24,6 +24,7 @@
 
 #include "daemon/monitor/flight_private.h"
 #include "physics/base/clock.h"
+#include "physics/base/folders.h"
 
 // Bytes that a file's thread takes at once, and the most messages, too old to be kept, that one new message forgets.
 enum { PIECE = 1 << 16, FORGET = 64 };
@@ -393,8 +394,7 @@ static SnCode name_absolutely(SnFlight *f, SnError *err) {
 // The folder is this user's alone: what is in it may move a robot.
 static SnCode prepare_folder(SnFlight *f, SnError *err) {
   struct stat st;
-  if (mkdir(f->folder, 0700) != 0 && errno != EEXIST)
-    return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
+  if (!sn_folder_make(f->folder)) return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
   if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, W_OK | X_OK) != 0)
     return sn_fail(err, SN_ERR_IO, "flight_folder: %s is no folder that can be written", f->folder);
   if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022)) return name_absolutely(f, err);

@@ -26,6 +26,12 @@ SnBackend *sn_backends_open_device(const SnBackends *b, const char *name, SnErro
   return sn_backend_open(name, b->pool, &options, err);
 }
 
+SnCode sn_backends_refuse(const char *name, const SnError *why, SnError *err) {
+  return sn_fail(err, why->code,
+                 "backend is '%s', which cannot be opened: %.3800s; backend: auto or cpu plans on the CPU", name,
+                 why->text);
+}
+
 static void update_memory(SnBackends *b) {
   const SnBackendMemory memory = sn_backend_memory(b->device);
   b->looked = sn_clock_now();
@@ -81,8 +87,7 @@ SnCode sn_backends_open(SnBackends *b, const SnConfig *config, const SnLog *log,
   SnBackend *device = sn_backends_open_device(b, name, err);
   if (!device) {
     const SnError why = *err;
-    return sn_fail(err, why.code, "backend is '%s', which cannot be opened: %s; backend: auto or cpu plans on the CPU",
-                   name, why.text);
+    return sn_backends_refuse(name, &why, err);
   }
   const SnCode code = take_device(b, device, name, wake, context, err);
   if (code == SN_OK)

@@ -60,6 +60,8 @@ typedef struct SnBackends {
 
 // Returns the view. Any thread may call it.
 SnDeviceView sn_backends_view(SnBackends *backends);
+// Says that the configured backend cannot be opened, why, and what can be.
+SnCode sn_backends_refuse(const char *name, const SnError *why, SnError *err);
 // Returns whether a session plans on the device of a view, which it was opened for and which is not lost.
 bool sn_backends_serves(const SnDeviceView *view, const SnSession *session);
 // Returns the name of the backend that a session plans on: that of the view's device, or "cpu".

@@ -107,6 +107,13 @@ static SnCode open_records(SnSockets *s, SnError *err) {
   return bind_address(s, listener, &listener->file, s->config->records, err);
 }
 
+// An address that a setting has, whose name stands before what is wrong with it.
+static SnCode check_address(const char *setting, const char *address, bool keys, SnError *err) {
+  SnError why;
+  const SnCode code = sn_endpoint_check(address, keys, &why);
+  return code == SN_OK ? SN_OK : sn_fail(err, code, "%s: %s", setting, why.text);
+}
+
 // The address of what is published, called `name`; "" is none. It must be another than those that are `taken`.
 static SnCode check_published(const char *name, const char *address, const char *const taken[3], bool keys,
                               SnError *err) {
@@ -115,13 +122,13 @@ static SnCode check_published(const char *name, const char *address, const char 
     if (!strcmp(address, taken[i]))
       return sn_fail(err, SN_ERR_ARGUMENT, "%s and %s need different addresses; both are %s", name,
                      i < 2 ? "requests" : "records", address);
-  return sn_endpoint_check(address, keys, err);
+  return check_address(name, address, keys, err);
 }
 
 SnCode sn_sockets_check(const SnConfig *c, SnError *err) {
   const bool keys = *c->curve_key != '\0';
-  SnCode code = sn_endpoint_check(c->endpoint, keys, err);
-  if (code == SN_OK && *c->tcp) code = sn_endpoint_check(c->tcp, keys, err);
+  SnCode code = check_address("endpoint", c->endpoint, keys, err);
+  if (code == SN_OK && *c->tcp) code = check_address("tcp", c->tcp, keys, err);
   if (code == SN_OK && *c->tcp && strncmp(c->tcp, "tcp://", 6))
     code = sn_fail(err, SN_ERR_ARGUMENT, "tcp is %s; it must begin with tcp://", c->tcp);
   if (code == SN_OK)

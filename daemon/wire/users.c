@@ -9,29 +9,37 @@
 
 enum { USERS_MAX = 64 };
 
-// Written before there are other threads.
-static struct {
+typedef struct Users {
   uid_t id[USERS_MAX];
   int count;
-} users;
+} Users;
+
+static Users users;  // written before there are other threads
 
 static atomic_uint_least64_t turned_away;
 static atomic_uint latest;
 
-SnCode sn_users_prepare(const char *list, SnError *err) {
-  users.count = 0;
+static SnCode read_list(const char *list, Users *into, SnError *err) {
+  into->count = 0;
   for (const char *p = list; *p;) {
     char *end;
     errno = 0;
     const unsigned long id = strtoul(p, &end, 10);
     const bool number = *p >= '0' && *p <= '9' && errno == 0 && id < UINT_MAX;
-    if (!number || (*end && *end != ',') || (*end == ',' && !end[1]) || users.count == USERS_MAX)
+    if (!number || (*end && *end != ',') || (*end == ',' && !end[1]) || into->count == USERS_MAX)
       return sn_fail(err, SN_ERR_ARGUMENT, "users is '%s'; allowed are at most %d numbers of users with commas between",
                      list, USERS_MAX);
-    users.id[users.count++] = (uid_t)id;
+    into->id[into->count++] = (uid_t)id;
     p = *end ? end + 1 : end;
   }
   return SN_OK;
+}
+
+SnCode sn_users_prepare(const char *list, SnError *err) { return read_list(list, &users, err); }
+
+SnCode sn_users_check(const char *list, SnError *err) {
+  Users checked;
+  return read_list(list, &checked, err);
 }
 
 bool sn_users_given(void) { return users.count > 0; }

@@ -11,6 +11,9 @@
 // Takes the setting `users`: numbers with commas between, "" for none. To be called once, before there are connections.
 SnCode sn_users_prepare(const char *list, SnError *err);
 
+// Checks such a list as sn_users_prepare does, and changes nothing.
+SnCode sn_users_check(const char *list, SnError *err);
+
 // Returns whether there are some: then the sockets are open to all, and who may come in is decided here.
 bool sn_users_given(void);
 

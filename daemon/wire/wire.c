@@ -53,7 +53,10 @@ SnWire *sn_wire_open(const SnConfig *config, const SnLog *log, SnAccess *access,
   return NULL;
 }
 
-SnCode sn_wire_check(const SnConfig *config, SnError *err) { return sn_sockets_check(config, err); }
+SnCode sn_wire_check(const SnConfig *config, SnError *err) {
+  const SnCode code = sn_users_check(config->users, err);
+  return code == SN_OK ? sn_sockets_check(config, err) : code;
+}
 
 void sn_wire_revoke(SnWire *wire) { sn_sockets_revoke(&wire->sockets); }
 

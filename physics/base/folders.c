@@ -1,8 +1,11 @@
 #include "physics/base/folders.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool sn_program_folder(char *path, size_t size) {
@@ -36,4 +39,48 @@ bool sn_default_importer(char *path, size_t size) {
 
 bool sn_default_model_cache(char *path, size_t size) {
   return sn_cache_folder(path, size) && append(path, size, "models");
+}
+
+bool sn_folder_make(const char *path) {
+  char part[PATH_MAX];
+  if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  for (char *p = part + 1; *p; ++p) {
+    if (*p != '/') continue;
+    *p = 0;
+    if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
+    *p = '/';
+  }
+  if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
+  return access(part, W_OK | X_OK) == 0;
+}
+
+bool sn_folder_can_be_made(const char *path) {
+  char above[PATH_MAX];
+  struct stat st;
+  if (snprintf(above, sizeof above, "%s", path) >= (int)sizeof above) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  while (stat(above, &st) != 0) {
+    if (errno != ENOENT) return false;
+    char *slash = strrchr(above, '/');
+    if (!slash)
+      strcpy(above, ".");
+    else
+      slash[slash == above] = '\0';
+  }
+  if (S_ISDIR(st.st_mode)) return access(above, W_OK | X_OK) == 0;
+  errno = ENOTDIR;
+  return false;
+}
+
+bool sn_is_program(const char *path) {
+  struct stat st;
+  if (stat(path, &st) != 0 || access(path, X_OK) != 0) return false;
+  if (S_ISREG(st.st_mode)) return true;
+  errno = EACCES;
+  return false;
 }

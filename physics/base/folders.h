@@ -16,6 +16,15 @@ bool sn_cache_folder(char *path, size_t size);
 // Writes the program that compiles models, sinew-import beside the running program. Returns false as sn_program_folder.
 bool sn_default_importer(char *path, size_t size);
 
+// Makes a folder and those above it, for this user alone. Returns false, with errno, where it cannot be written.
+bool sn_folder_make(const char *path);
+
+// Returns whether sn_folder_make would succeed, and makes nothing; else false, with errno.
+bool sn_folder_can_be_made(const char *path);
+
+// Returns whether a file can be run; a folder, which may be entered, cannot. On false errno says why.
+bool sn_is_program(const char *path);
+
 // Writes the folder that compiled models are kept in, `models` of the user's cache folder. Returns false as
 // sn_cache_folder.
 bool sn_default_model_cache(char *path, size_t size);

@@ -315,7 +315,8 @@ static int run_child(Settings *s) {
 static int end_output(Output *o, bool wanted, int status) {
   if (!o->file) return status;
   if (wanted && !write_output(o)) {
-    fprintf(stderr, "%s: could not be written: %s\n", o->path, strerror(errno));
+    const char *why = errno == EEXIST ? "not a regular file" : strerror(errno);
+    fprintf(stderr, "%s: could not be written: %s\n", o->path, why);
     status = EXIT_WRITE;
   }
   fclose(o->file);

@@ -40,23 +40,6 @@ typedef struct Entry {
 
 SnModelCacheDef sn_default_model_cache_def(void) { return (SnModelCacheDef){.seconds = 60, .bytes = (size_t)4 << 30}; }
 
-// Makes a folder and those above it; false with errno.
-static bool make_folder(const char *path) {
-  char part[PATH_MAX];
-  if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
-  for (char *p = part + 1; *p; ++p) {
-    if (*p != '/') continue;
-    *p = 0;
-    if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
-    *p = '/';
-  }
-  if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
-  return access(part, W_OK | X_OK) == 0;
-}
-
 // Writes the folder of the cache: the one that is given, or the default.
 static SnCode choose_folder(const char *given, char *out, size_t size, SnError *err) {
   if (!given || !given[0]) {
@@ -66,15 +49,6 @@ static SnCode choose_folder(const char *given, char *out, size_t size, SnError *
   }
   if (snprintf(out, size, "%s", given) < (int)size) return SN_OK;
   return sn_fail(err, SN_ERR_ARGUMENT, "model cache: the path of the folder is too long");
-}
-
-// Tells whether a file can be run; a folder, which may be entered, cannot. errno says why not.
-static bool is_program(const char *path) {
-  struct stat st;
-  if (stat(path, &st) != 0 || access(path, X_OK) != 0) return false;
-  if (S_ISREG(st.st_mode)) return true;
-  errno = EACCES;
-  return false;
 }
 
 // Checks the limits, makes the folder and finds the program.
@@ -92,8 +66,8 @@ static SnCode prepare(SnModelCache *c, const SnModelCacheDef *def, SnError *err)
                    c->seconds, c->bytes);
   const SnCode code = choose_folder(def->folder, c->folder, sizeof c->folder, err);
   if (code != SN_OK) return code;
-  if (!make_folder(c->folder)) return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
-  if (!is_program(c->importer))
+  if (!sn_folder_make(c->folder)) return sn_fail(err, SN_ERR_IO, "model cache: %s: %s", c->folder, strerror(errno));
+  if (!sn_is_program(c->importer))
     return sn_fail(err, SN_ERR_NOT_FOUND, "model cache: the program %s cannot be run: %s", c->importer,
                    strerror(errno));
   return SN_OK;

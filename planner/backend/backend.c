@@ -13,6 +13,10 @@ static const char *const library_names[] = {"cuda",         "cuda_double",      
                                             "emulator_fma", "emulator_fma_double"};
 enum { LIBRARIES = sizeof library_names / sizeof library_names[0] };
 
+static SnCode unknown(const char *name, SnError *err) {
+  return sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'; known are cpu, cuda and cuda_double", name);
+}
+
 SnBackendOptions sn_default_backend_options(void) { return (SnBackendOptions){0}; }
 
 SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err) {
@@ -20,7 +24,7 @@ SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOption
   if (strcmp(name, "cpu") == 0) return sn_backend_cpu(pool, err);
   for (int i = 0; i < LIBRARIES; ++i)
     if (strcmp(name, library_names[i]) == 0) return sn_backend_plugin(library_names[i], options ? options : &none, err);
-  sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'; known are cpu, cuda and cuda_double", name);
+  unknown(name, err);
   return NULL;
 }
 
@@ -43,6 +47,13 @@ bool sn_backend_found(const char *name, const char *folder) {
   bool known = false;
   for (int i = 0; i < LIBRARIES; ++i) known = known || strcmp(name, library_names[i]) == 0;
   return strcmp(name, "cpu") == 0 || (known && sn_backend_plugin_found(name, folder));
+}
+
+SnCode sn_backend_check(const char *name, const char *folder, SnError *err) {
+  if (strcmp(name, "cpu") == 0) return SN_OK;
+  for (int i = 0; i < LIBRARIES; ++i)
+    if (strcmp(name, library_names[i]) == 0) return sn_backend_plugin_check(name, folder, err);
+  return unknown(name, err);
 }
 
 void sn_backend_free(SnBackend *b) {

@@ -64,6 +64,10 @@ const char *const *sn_backend_names(void);
 // name "cpu" has none and is always found.
 bool sn_backend_found(const char *name, const char *folder);
 
+// Checks that there is a backend of that name and, in a folder as in SnBackendOptions, its library, and opens nothing
+// of it. Returns SN_ERR_NOT_FOUND, SN_ERR_FORMAT or SN_ERR_UNSUPPORTED as sn_backend_open.
+SnCode sn_backend_check(const char *name, const char *folder, SnError *err);
+
 // ---- about a backend ----
 
 // Names what not every backend has.

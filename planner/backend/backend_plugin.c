@@ -34,19 +34,32 @@ static void blame(const char *name, SnError *err, const SnError *from) {
   sn_fail(err, from->code, "backend '%s': %.3800s", name, from->text);
 }
 
-SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, SnError *err) {
+// The library's table, NULL and err where this program cannot use it.
+static const SnPlugin *find_table(const char *name, const char *folder, SnError *err) {
   if (sizeof(sn_real) != sizeof(double)) {
     sn_fail(err, SN_ERR_UNSUPPORTED, "backend '%s': a program whose numbers are floats has the backend 'cpu' alone",
             name);
     return NULL;
   }
-  const SnPlugin *plugin = find_library(name, options->folder, err);
+  const SnPlugin *plugin = find_library(name, folder, err);
   if (!plugin) return NULL;
   if (plugin->version != SN_PLUGIN_VERSION) {
     sn_fail(err, SN_ERR_UNSUPPORTED, "backend '%s': the library is of version %d of the interface, the program of %d",
             name, plugin->version, SN_PLUGIN_VERSION);
     return NULL;
   }
+  return plugin;
+}
+
+SnCode sn_backend_plugin_check(const char *name, const char *folder, SnError *err) {
+  SnError why = {.code = SN_OK};
+  if (find_table(name, folder, &why)) return SN_OK;
+  return sn_fail(err, why.code, "%s", why.text);
+}
+
+SnBackend *sn_backend_plugin(const char *name, const SnBackendOptions *options, SnError *err) {
+  const SnPlugin *plugin = find_table(name, options->folder, err);
+  if (!plugin) return NULL;
   SnError said = {.code = SN_OK};
   SnBackend *b = plugin->open(options, &said);
   if (b)

@@ -20,6 +20,7 @@ typedef struct Binder {
   const SnModel *m;
   SnCost *cost;
   SnIssues *issues;
+  int missing;  // issues that are names which the model has not
 } Binder;
 
 // One item of an element.
@@ -36,7 +37,10 @@ int sn_item_residual_size(int type) { return type <= SN_ITEM_SENSOR_QUAT ? 3 : 1
 static int find_name(Binder *b, SnPlace place, SnNameKind kind, const char *name) {
   char why[SN_KNOWN_LIST];
   const int id = sn_model_find(b->m, kind, name);
-  if (id < 0) sn_issue(b->issues, place, "%s", sn_model_no_name(b->m, kind, name, why, sizeof why));
+  if (id < 0) {
+    b->missing++;
+    sn_issue(b->issues, place, "%s", sn_model_no_name(b->m, kind, name, why, sizeof why));
+  }
   return id;
 }
 
@@ -184,7 +188,10 @@ static void list_items(Binder *b, const SnElement *e, ItemList *list) {
     add_distance(b, e, list);
   } else if (e->all) {
     for (int i = 0; i < sn_model_count(b->m, kinds[e->quantity]); ++i) add_object(b, e, i, list);
-    if (list->n == 0) sn_issue(b->issues, e->place, "the model has no %s for 'all'", whats[e->quantity]);
+    if (list->n == 0) {
+      b->missing++;
+      sn_issue(b->issues, e->place, "the model has no %s for 'all'", whats[e->quantity]);
+    }
   } else {
     for (int k = 0; k < e->nname; ++k) {
       const int i = find_name(b, e->place, kinds[e->quantity], e->name[k]);
@@ -464,7 +471,8 @@ static SnCode bind(Binder *b, TermItems *items, SnError *err) {
   if (!list_terms(c, b->task)) return sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", b->task->name);
   check_names(b);
   bind_all(b, items, false);
-  const SnCode code = sn_issues_end(b->issues, SN_ERR_NOT_FOUND);
+  const bool only_names = b->issues->count == b->missing;  // else sizes, units or kinds, too, do not fit the model
+  const SnCode code = sn_issues_end(b->issues, only_names ? SN_ERR_NOT_FOUND : SN_ERR_FORMAT);
   if (code != SN_OK) return code;
   if (!allocate(c, &c->owner->arena)) return sn_fail(err, SN_ERR_MEMORY, "task %s: out of memory", b->task->name);
   bind_all(b, items, true);

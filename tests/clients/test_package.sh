@@ -34,7 +34,7 @@ for headers in sinew.h sinew_client.h "sinew.h sinew_client.h" "sinew_client.h s
   # shellcheck disable=SC2046,SC2086
   cc -std=c99 -Wstrict-prototypes $strict $(pkg-config --cflags sinew sinew-client) "$work/use.c"
   # shellcheck disable=SC2046,SC2086
-  c++ -std=c++17 $strict $(pkg-config --cflags sinew sinew-client) "$work/use.cpp"
+  c++ -std=c++17 $strict -Wold-style-cast -Wuseless-cast $(pkg-config --cflags sinew sinew-client) "$work/use.cpp"
 done
 [ "$(pkg-config --modversion sinew)" = "$(pkg-config --modversion sinew-client)" ] || fail "the versions of both differ"
 

@@ -244,8 +244,32 @@ static void test_without_a_name(void **state) {
   sinew_client_disconnect(client);
 }
 
+// How much a daemon reads is what the one says that is there now.
+static void test_another_limit(void **state) {
+  (void)state;
+  enum { STEPS = 200, NU = 6 };
+  static double ctrl[STEPS * NU];
+  static const char *const shorter[] = {state_option, "--message-bytes=4000", NULL};
+  SinewClient *client;
+  SinewSession *session = open_named(&client, "limits");
+  const SinewState start = sinew_session_info(session)->initial;
+  double cost;
+  assert_int_equal(sinew_session_evaluate(session, &start, ctrl, STEPS, &cost, NULL, &err), SINEW_OK);
+  kill_daemon();
+  sn_test_daemon_spawn(&d, shorter);
+  assert_int_equal(sinew_session_evaluate(session, &start, ctrl, STEPS, &cost, NULL, &err), SINEW_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "the daemon takes at most 4000"));
+  kill_daemon();
+  sn_test_daemon_spawn(&d, options);
+  const SinewStatus status = sinew_session_evaluate(session, &start, ctrl, STEPS, &cost, NULL, &err);
+  if (status != SINEW_OK) fail_msg("%s", err.text);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_plans_go_on),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_another_limit),
+                                     cmocka_unit_test(test_plans_go_on),
                                      cmocka_unit_test(test_stream_goes_on),
                                      cmocka_unit_test(test_stream_outlasts_an_orderly_end),
                                      cmocka_unit_test(test_requests_outlast_an_orderly_end),

@@ -28,6 +28,26 @@ BAD = [
     ("metrics: http://0.0.0.0:9464\n", "allowed are http://127.0.0.1:PORT"),
     ("curve_key: /nowhere\n", "allow is not set"),
     ("curve_key: /nowhere\nallow: /nowhere\n", "curve_key: "),
+    ("telemetry: here\n", "telemetry: 'here' is no address"),
+    ("records: tcp://127.0.0.1:0\n", "records: tcp://127.0.0.1:0: a tcp address needs a port"),
+    ("users: root\n", "users is 'root'"),
+    ("importer: /nowhere\n", "importer: the program /nowhere cannot be run"),
+    ("state: /dev/null/kept\n", "state: /dev/null/kept: Not a directory"),
+    ("flight_folder: /dev/null\n", "flight_folder: /dev/null: Not a directory"),
+    ("planner_processors: '1023'\n", "planner_processors is '1023': this process can have none of them"),
+    ("planner_processors: first\n", "planner_processors is 'first'"),
+]
+# Of settings that the daemon of these checks has from its command line.
+MISSING = [
+    ("--backend=abacus", "backend is 'abacus', which cannot be opened: there is no backend 'abacus'"),
+    ("--backend-folder=/nowhere --backend=cuda", "backend is 'cuda', which cannot be opened: backend 'cuda': its library"),
+    ("--cache=/dev/null/cache", "cache: /dev/null/cache: Not a directory"),
+    ("--log-file=/nowhere/log", "log_file: /nowhere/log: No such file or directory"),
+    ("--log-file=/", "log_file: /: Is a directory"),
+    ("--endpoint=ipc:///nowhere/s", "endpoint: /nowhere/s: No such file or directory"),
+    ("--endpoint=here", "endpoint: 'here' is no address"),
+    ("--config=/", "'/' is a folder; a YAML file of settings is expected"),
+    ("--config=", "'': No such file or directory"),
 ]
 
 
@@ -121,6 +141,19 @@ def check_reload(folder: pathlib.Path) -> None:
     d.stop()
 
 
+def check_missing(folder: pathlib.Path) -> None:
+    """What a start would not find is found before it, and nothing is made meanwhile."""
+    file = folder / "sinewd.yaml"
+    file.write_text(GOOD)
+    below = f"{folder}/a/b"
+    good = check_file(file, f"--state={below}/kept", f"--cache={below}/cache", f"--flight-folder={below}/flight")
+    assert good.returncode == 0, good.stderr
+    assert not (folder / "a").exists()
+    for options, words in MISSING:
+        done = check_file(file, *options.split())
+        assert done.returncode == 1 and words in done.stderr, (options, done.stderr)
+
+
 def check_command_line(folder: pathlib.Path) -> None:
     """What the command line says goes on to stand above the file."""
     file = folder / "sinewd.yaml"
@@ -153,7 +186,7 @@ def check_status(folder: pathlib.Path) -> None:
 
 def main() -> None:
     """Run all checks, each with a folder of its own."""
-    for check in (check_reload, check_command_line, check_no_file, check_status):
+    for check in (check_reload, check_missing, check_command_line, check_no_file, check_status):
         with tempfile.TemporaryDirectory(prefix="sinew-reload.") as name:
             check(pathlib.Path(name))
 

@@ -30,7 +30,8 @@ for prefix in "$work/plain" "$work/with a space"; do
   system=$prefix/lib/systemd/system/sinewd.service
   grep -qxF "ExecStart=\"$prefix/bin/sinewd\" \"--config=$prefix/etc/sinew/sinewd.yaml\"" "$system" || { cat "$system" >&2; exit 1; }
   verify_system "$system" || fail "$system is refused"
-  "$prefix/bin/sinewd" --config="$prefix/etc/sinew/sinewd.yaml" --endpoint="ipc://$work/s" --check || fail "the configuration is refused"
+  "$prefix/bin/sinewd" --config="$prefix/etc/sinew/sinewd.yaml" --endpoint="ipc://$work/s" --cache="$work/cache" --state="$work/state" \
+    --flight-folder="$work/flight" --check || fail "the configuration is refused"
   unit=$prefix/lib/systemd/user/sinewd.service
   grep -qxF "ExecStart=\"$prefix/bin/sinewd\"" "$unit" || { cat "$unit" >&2; exit 1; }
   verify "$unit" || fail "$unit is refused"

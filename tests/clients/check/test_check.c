@@ -504,8 +504,51 @@ static void motions_have_limits(void **state) {
   for (int i = 0; i < 7; ++i) assert_false(check_integration_agrees(&bad[i]));
 }
 
+// What rounding alone makes is no difference: the force of a row that nothing softens. With a D that means something it
+// is one.
+static void forces_of_stiff_rows_are_left_out(void **state) {
+  (void)state;
+  SnOracle o;
+  SnCompare c;
+  prepare_everything(&o);
+  assert_true(o.w.nefc[0] > 1);
+  o.w.efc_force[0] *= 2;
+  assert_flagged(&o, SN_CMP_efc_force);
+  o.d->efc_D[0] = 1e15;
+  compare_all(&c, &o);
+  assert_false(c.field[SN_CMP_efc_force].differs);
+  assert_int_equal(c.stiff_rows, 1);
+  sn_compare_free(&c);
+  sn_oracle_free(&o);
+}
+
+// Buffers of sensors that are not compared are not either; others are.
+static void buffers_of_sensors_are_compared_as_the_sensors_are(void **state) {
+  (void)state;
+  SnOracle o;
+  SnCompare c;
+  sn_oracle_load_string(&o,
+                        "<mujoco><worldbody><geom name='a' size='.1'/><body pos='0 0 1'><freejoint/>"
+                        "<geom name='b' size='.1'/><site name='s'/></body></worldbody><sensor>"
+                        "<distance geom1='a' geom2='b' cutoff='9' nsample='2' delay='.004'/>"
+                        "<framepos objtype='site' objname='s' nsample='2' delay='.004'/></sensor></mujoco>");
+  for (int sensor = 0; sensor < 2; ++sensor) {
+    sn_world_init(o.m, &o.w, o.memory);
+    sn_oracle_copy_state(&o);
+    o.w.past[o.m->sensor_historyadr[sensor] + 5] += (sn_real)0.1;
+    sn_compare_init(&c);
+    sn_compare_begin(&c, &o);
+    sn_compare_next(&c, &o, 0);
+    assert_int_equal(c.field[SN_CMP_next_history].differs, sensor == 1);
+    sn_compare_free(&c);
+  }
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(forces_of_stiff_rows_are_left_out),
+      cmocka_unit_test(buffers_of_sensors_are_compared_as_the_sensors_are),
       cmocka_unit_test(gradients_have_limits),
       cmocka_unit_test(small_differences_are_noticed),
       cmocka_unit_test(sleepers_are_compared),

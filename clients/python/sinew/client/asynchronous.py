@@ -288,6 +288,7 @@ class AsyncClient:
                 self._wire.handshakes.take(frames)
                 if self._wire.handshakes.lost:
                     self._wire.handshakes.lost = False
+                    self._wire.stale = True
                     for future in self._waiting.values():
                         if not future.done():
                             future.set_exception(_ConnectionLostError())
@@ -341,6 +342,12 @@ class AsyncClient:
         meanwhile.
         """
         while True:
+            if self._wire.stale and call.body != "hello":
+                greeting = calls.hello()
+                reply = await self._exchange(greeting, 0, False)
+                if reply is None:
+                    return None
+                self._wire.greet(self._wire.result(greeting, reply))
             id, data = self._wire.encode(call.request, channel)
             answer = asyncio.get_running_loop().create_future()
             self._waiting[id] = answer

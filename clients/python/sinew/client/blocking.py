@@ -321,6 +321,7 @@ class Client:
         import zmq
 
         if self._socket is not None:
+            self._wire.stale = True
             self._wire.handshakes.close(self._socket)
             self._socket.close(0)
         self._socket = self._context.socket(zmq.DEALER)
@@ -362,6 +363,8 @@ class Client:
             handshakes.check()
             if handshakes.lost:  # it may swallow what is sent until libzmq has made the next one
                 self._connect()
+            if self._wire.stale and call.body != "hello" and not self._greet():
+                return None
             id, data = self._wire.encode(call.request, channel)
             if not _send(self._socket, data):
                 return None
@@ -372,6 +375,14 @@ class Client:
             if reply is not None and not is_coming(reply) and not (outlasts and is_stopping(reply)):
                 return reply
             time.sleep(PAUSE)
+
+    def _greet(self) -> bool:
+        """Greet the daemon again, whose limits may be others; returns whether it has answered."""
+        call = calls.hello()
+        reply = self._exchange(call, 0, False)
+        if reply is not None:
+            self._wire.greet(self._wire.result(call, reply))
+        return reply is not None
 
     def _await_reply(self, id: int, until: float) -> Any:
         """Return the reply with this id; None when the time is over or the connection has ended."""

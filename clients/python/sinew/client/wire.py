@@ -115,6 +115,7 @@ class Wire:
         self.keys = Keys.read(self.endpoint, server_key, key_file)
         self.handshakes = Handshakes(self.endpoint, self.keys)
         self.hello: Hello | None = None
+        self.stale = False  # the connection has been made anew since the greeting: it may be another daemon
         self._reply: Any = type(schema.load().new("Reply"))
         self._telemetry: Any = type(schema.load().new("Telemetry"))
         self._counts = [0]
@@ -167,6 +168,7 @@ class Wire:
         if hello.limits is None:
             raise ProtocolError(f"{self.endpoint} does not say its limits")
         self.hello = hello
+        self.stale = False
 
     def telemetry_endpoint(self) -> str:
         """Return the address of the daemon's telemetry."""
