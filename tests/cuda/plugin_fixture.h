@@ -59,6 +59,26 @@ static inline bool scene_open(Scene *x, const char *name) {
   return true;
 }
 
+static inline void scene_close(Scene *x) {
+  sn_cost_free(x->cost);
+  sn_planner_free(x->p);
+  sn_backend_free(x->cpu);
+  sn_pool_free(x->pool);
+  sn_task_free(x->task);
+  sn_oracle_free(&x->o);
+}
+
+// Open and close the scene of a group of tests, `*state` of each.
+static inline int open_arm(void **state) {
+  *state = calloc(1, sizeof(Scene));
+  return scene_open(*state, "arm_reach") ? 0 : -1;
+}
+static inline int close_arm(void **state) {
+  scene_close(*state);
+  free(*state);
+  return 0;
+}
+
 // Opens a body and a task given as text.
 static inline void scene_parse(Scene *x, const char *xml, const char *text) {
   SnError err = {0};
@@ -67,15 +87,6 @@ static inline void scene_parse(Scene *x, const char *xml, const char *text) {
   x->task = sn_task_parse(text, strlen(text), "task.yaml", &err);
   if (!x->task) fail_msg("%s", err.text);
   scene_start(x);
-}
-
-static inline void scene_close(Scene *x) {
-  sn_cost_free(x->cost);
-  sn_planner_free(x->p);
-  sn_backend_free(x->cpu);
-  sn_pool_free(x->pool);
-  sn_task_free(x->task);
-  sn_oracle_free(&x->o);
 }
 
 // Returns the backend of a library that lies beside the test, with these options but their folder. Fails the test when
@@ -101,63 +112,62 @@ static inline SnBackend *open_threads(const char *name, int threads, const char 
   return open_with(name, (SnBackendOptions){.block_threads = threads, .fault = fault});
 }
 
+// Returns noise of candidates of so many steps.
+static inline SnNoiseSettings noise_of(int nstep) {
+  return (SnNoiseSettings){.seed = 11,
+                           .plan = 2,
+                           .iteration = 3,
+                           .spacing = 8,
+                           .phase = 3,
+                           .knots = sn_noise_knots(nstep, 8, 3),
+                           .interpolation = SN_SPLINE_CUBIC,
+                           .colour = SN_NOISE_PINK,
+                           .scale = SN_R(0.2)};
+}
+
 // Holds a batch of rollouts from a scene's initial state, with everything it needs.
 typedef struct Rollouts {
   SnBatch batch;
-  SnNoiseSettings noise;
-  sn_real *ctrl, *target;
-  int nterm;
+  SnNoiseSettings *noise;  // used where candidates have any
+  double *ctrl;            // (nstep, nu), before the batch's other numbers
+  size_t results;          // numbers of the batch from `cost` on
 } Rollouts;
 
-static inline Rollouts rollouts_make(const Scene *x, int nstep, int count) {
-  Rollouts r = {.nterm = x->cost->nterm};
+static inline void rollouts_clear(Rollouts *r) {
+  memset(r->batch.cost, 0, r->results * sizeof(double));
+  memset(r->batch.done, 0, (size_t)r->batch.count);
+  memset(r->batch.warn, 0, (size_t)r->batch.count * sizeof(int));
+}
+
+static inline Rollouts rollouts_make(const Scene *x, int nstep, int count, bool noisy) {
   const size_t nu = (size_t)x->m->nu, n = (size_t)count;
-  r.ctrl = calloc((size_t)nstep * nu + 1, sizeof *r.ctrl);
-  r.target = calloc((size_t)(nstep + 1) * (size_t)x->cost->ntarget + 1, sizeof *r.target);
-  sn_task_initial_plan(x->task, x->m, 0, r.ctrl);
-  for (int t = 1; t < nstep; ++t) memcpy(r.ctrl + (size_t)t * nu, r.ctrl, sizeof *r.ctrl * nu);
-  sn_cost_schedule(x->cost, 0, (double)x->m->opt.timestep, nstep + 1, r.target);
-  r.noise = (SnNoiseSettings){.seed = 11,
-                              .plan = 2,
-                              .iteration = 3,
-                              .spacing = 8,
-                              .phase = 3,
-                              .knots = sn_noise_knots(nstep, 8, 3),
-                              .interpolation = SN_SPLINE_CUBIC,
-                              .colour = SN_NOISE_PINK,
-                              .scale = SN_R(0.2)};
+  const size_t nctrl = (size_t)nstep * nu, ntarget = (size_t)(nstep + 1) * (size_t)x->cost->ntarget;
+  Rollouts r = {.results = n * (1 + (size_t)x->cost->nterm), .noise = malloc(sizeof *r.noise)};
+  double *const ctrl = r.ctrl = calloc(nctrl + ntarget + r.results, sizeof *ctrl);
+  sn_task_initial_plan(x->task, x->m, 0, ctrl);
+  for (size_t i = nu; i < nctrl; ++i) ctrl[i] = ctrl[i - nu];
+  sn_cost_schedule(x->cost, 0, (double)x->m->opt.timestep, nstep + 1, ctrl + nctrl);
+  *r.noise = noise_of(nstep);
   r.batch = (SnBatch){.state = sn_planner_initial(x->p),
                       .nstate = 1,
-                      .ctrl = r.ctrl,
+                      .ctrl = ctrl,
                       .nctrl = 1,
-                      .target = r.target,
+                      .target = ctrl + nctrl,
                       .ntable = 1,
+                      .noise = noisy ? r.noise : NULL,
                       .nstep = nstep,
                       .count = count,
-                      .max_velocity = 1e3};
-  r.batch.cost = calloc(n, sizeof(double));
-  r.batch.term = calloc(n * (size_t)r.nterm + 1, sizeof(double));
-  r.batch.done = calloc(n, 1);
-  r.batch.warn = calloc(n, sizeof(int));
+                      .max_velocity = 1e3,
+                      .cost = ctrl + nctrl + ntarget,
+                      .term = ctrl + nctrl + ntarget + n,
+                      .done = calloc(n, 1),
+                      .warn = calloc(n, sizeof(int))};
   return r;
 }
 
-// Gives the batch its noise. Call it when the struct is where it stays.
-static inline void rollouts_noisy(Rollouts *r) { r->batch.noise = &r->noise; }
-
-static inline void rollouts_clear(Rollouts *r) {
-  const size_t n = (size_t)r->batch.count;
-  memset(r->batch.cost, 0, n * sizeof(double));
-  memset(r->batch.term, 0, n * (size_t)r->nterm * sizeof(double));
-  memset(r->batch.done, 0, n);
-  memset(r->batch.warn, 0, n * sizeof(int));
-}
-
 static inline void rollouts_free(Rollouts *r) {
+  free(r->noise);
   free(r->ctrl);
-  free(r->target);
-  free(r->batch.cost);
-  free(r->batch.term);
   free(r->batch.done);
   free(r->batch.warn);
 }
@@ -179,9 +189,7 @@ static inline void rollouts_run_as(const Scene *x, SnBackend *b, Rollouts *r, bo
 static inline void rollouts_run(const Scene *x, SnBackend *b, Rollouts *r) { rollouts_run_as(x, b, r, false); }
 
 static inline void rollouts_equal(const Rollouts *a, const Rollouts *b) {
-  const size_t n = (size_t)a->batch.count;
-  assert_memory_equal(a->batch.cost, b->batch.cost, n * sizeof(double));
-  assert_memory_equal(a->batch.term, b->batch.term, n * (size_t)a->nterm * sizeof(double));
+  assert_memory_equal(a->batch.cost, b->batch.cost, a->results * sizeof(double));
 }
 
 static inline const SnClock *steady_clock(void) {

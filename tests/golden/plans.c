@@ -29,12 +29,10 @@ static void close_backends(void) {
 }
 
 static void rollouts(const Scene *x, const char *name, int b) {
-  Rollouts r = rollouts_make(x, STEPS, CANDIDATES);
-  rollouts_noisy(&r);
+  Rollouts r = rollouts_make(x, STEPS, CANDIDATES, true);
   rollouts_run(x, backends[b], &r);
   Hash *h = hash_new();
-  hash_doubles(h, r.batch.cost, CANDIDATES);
-  hash_doubles(h, r.batch.term, CANDIDATES * (size_t)r.nterm);
+  hash_doubles(h, r.batch.cost, r.results);
   hash_ints(h, r.batch.warn, CANDIDATES);
   rollouts_free(&r);
   golden_line(hash_end(h), "rollouts/%s/%s", name, backend_name[b]);
@@ -54,9 +52,10 @@ static void add_gradient(Hash *h, SnBackend *b, SnBackendModel *d, const Scene *
                          const Rollouts *r) {
   const SnModel *m = x->m;
   const size_t nu = STEPS * (size_t)m->nu, nv = (size_t)m->nv, na = (size_t)m->na;
-  const size_t nt = (STEPS + 1) * (size_t)x->cost->ntarget, nterm = (size_t)r->nterm;
+  const size_t nt = (STEPS + 1) * (size_t)x->cost->ntarget, nterm = (size_t)x->cost->nterm;
   sn_real *bar = calloc(nu + 2 * nv + na + nt + nterm + 1, sizeof *bar);
-  SnGradient g = {.state = *r->batch.state, .ctrl = r->ctrl, .target = r->target, .nstep = STEPS, .max_velocity = 1e3};
+  SnGradient g = {
+      .state = *r->batch.state, .ctrl = r->batch.ctrl, .target = r->batch.target, .nstep = STEPS, .max_velocity = 1e3};
   g.ctrl_bar = bar;
   g.qpos_bar = bar + nu;
   g.qvel_bar = g.qpos_bar + nv;
@@ -76,7 +75,7 @@ static void add_gradient(Hash *h, SnBackend *b, SnBackendModel *d, const Scene *
 // By both methods, contacts as they are, carried rigidly, and from distance.
 static void gradients(const Scene *x, const char *name, int b) {
   SnError err = {0};
-  Rollouts r = rollouts_make(x, STEPS, 1);
+  Rollouts r = rollouts_make(x, STEPS, 1, false);
   stir(x->m, r.ctrl);
   SnBackendModel *d = scene_load(backends[b], x, STEPS);
   if (sn_backend_reserve_gradients(backends[b], d, 1, &err) != SN_OK) fail_msg("%s", err.text);

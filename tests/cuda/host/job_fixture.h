@@ -38,6 +38,9 @@ static const char *const job_names[] = {
 #undef JOB_NAME
 };
 
+// Does something for each kind.
+#define FOR_KINDS(kind) for (JobKind kind = 0; kind < JOB_KINDS; ++kind)
+
 // Holds what a job says of an item beside its numbers.
 typedef struct JobBook {
   unsigned char done;
@@ -126,15 +129,7 @@ static inline void job_trajectory(Job *j, SnTrajectory *out, int nstep) {
 
 static inline void job_candidates(Job *j, bool own) {
   const int each = own ? JOB_ITEMS : 1;
-  j->noise = (SnNoiseSettings){.seed = 11,
-                               .plan = 2,
-                               .iteration = 3,
-                               .spacing = 8,
-                               .phase = 3,
-                               .knots = sn_noise_knots(JOB_STEPS, 8, 3),
-                               .interpolation = SN_SPLINE_CUBIC,
-                               .colour = SN_NOISE_PINK,
-                               .scale = SN_R(0.2)};
+  j->noise = noise_of(JOB_STEPS);
   j->batch = (SnBatch){.state = j->state,
                        .nstate = each,
                        .ctrl = j->ctrl,
@@ -374,6 +369,27 @@ static inline void job_alone(SnBackend *b, const Scene *x, Job *j) {
   sn_backend_unload(b, d);
 }
 
+// Opens balls that leave the plane at once, and a cart on a rail that shall go where a mocap body is.
+static inline void scene_pile(Scene *x) {
+  static const char *const xml =
+      "<mujoco><option timestep='0.005' gravity='0 0 9'/><worldbody><geom type='plane' size='1 1 .1'/>"
+      "<body name='goal' mocap='true' pos='.3 0 .2'/>"
+      "<body name='ball' pos='0 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.4 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body pos='.8 0 .099'><freejoint/><geom size='.1' mass='1'/></body>"
+      "<body name='cart' pos='0 1 .5'><joint name='rail' type='slide' axis='1 0 0'/><geom size='.05' mass='1'/></body>"
+      "</worldbody><actuator><motor joint='rail' ctrlrange='-5 5' ctrllimited='true'/></actuator></mujoco>";
+
+  static const char *const text =
+      "model: pile.xml\n"
+      "settings: {horizon: 20}\n"
+      "terms:\n"
+      "  - {name: reach, residual: {position: {body: cart}}, target: {position: {body: goal}}, norm: squared, weight: "
+      "1}\n"
+      "  - {name: ball, residual: {position: {body: ball}}, target: {value: [0, 0, 0.3]}, norm: squared, weight: 2, "
+      "terminal: 1}\n";
+  scene_parse(x, xml, text);
+}
 // Fails the test unless both have the same bits.
 static inline void job_same(const Job *a, const Job *b) {
   assert_int_equal(a->nnumber, b->nnumber);

@@ -1,4 +1,4 @@
-// Gradients on a device, the host in its place, beside what holds of all jobs (test_jobs.c): a part of a caller's cost,
+// Gradients on a device, the host in its place, beside what holds of all jobs (test_job*.c): a part of a caller's cost,
 // derivatives that leave the range of numbers, items that are not pending.
 #include "tests/cuda/host/job_fixture.h"
 #include "tests/planner/sensing_body.h"
@@ -55,20 +55,18 @@ static void swap_items(Job *j, int a, int b) {
 // Weights far beyond what may be set: a derivative that leaves the range of numbers is 0, its cost stays. Nothing of
 // that gets into the next launch, of shorter rollouts, whose places beyond their ends lie where the longest had its.
 static void unbounded(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  double *const weight = &x.cost->terminal[sn_cost_find(x.cost, "speed")], usual = *weight;
+  const Scene *x = *state;
+  double *const weight = &x->cost->terminal[sn_cost_find(x->cost, "speed")], usual = *weight;
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   for (JobKind kind = JOB_SWEEP; kind <= JOB_PRODUCTS; ++kind) {
-    Job *want = job_make(&x, kind, false), *got = job_make(&x, kind, false), *huge = job_make(&x, kind, false);
-    SnBackendModel *d = job_load(dev, &x, kind);
-    job_alone(x.cpu, &x, want);
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false), *huge = job_make(x, kind, false);
+    SnBackendModel *d = job_load(dev, x, kind);
+    job_alone(x->cpu, x, want);
     for (int place = 0; place < JOB_ITEMS; ++place) {
       swap_items(got, place, 1);
       swap_items(huge, place, 1);
       *weight = 5e307;
-      job_alone(x.cpu, &x, huge);
+      job_alone(x->cpu, x, huge);
       job_run(dev, d, got);
       *weight = usual;
       assert_int_equal(got->item[place].status, SN_GRADIENT_UNBOUNDED);
@@ -85,36 +83,32 @@ static void unbounded(void **state) {
     job_free(huge);
   }
   sn_backend_free(dev);
-  scene_close(&x);
 }
 
 // An item that is not pending stays as it is, and others do not notice.
 static void not_pending(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   for (JobKind kind = JOB_SWEEP; kind <= JOB_PRODUCTS; ++kind) {
-    Job *want = job_make(&x, kind, false), *got = job_make(&x, kind, false);
-    SnBackendModel *d = job_load(dev, &x, kind);
-    job_alone(x.cpu, &x, want);
+    Job *want = job_make(x, kind, false), *got = job_make(x, kind, false);
+    SnBackendModel *d = job_load(dev, x, kind);
+    job_alone(x->cpu, x, want);
     job_clear(got);
     got->item[2].status = SN_GRADIENT_ROLLED + 40;
     assert_true(job_until(dev, d, got, steady_clock(), (double)INFINITY));
     assert_int_equal(got->item[2].status, SN_GRADIENT_ROLLED + 40);
     assert_true(isnan(got->item[2].cost) && got->item[2].term[0] != want->item[2].term[0]);
-    assert_memory_equal(got->item[3].term, want->item[3].term, sizeof(double) * (size_t)x.cost->nterm);
-    assert_memory_equal(got->item[3].ctrl_bar, want->item[3].ctrl_bar, sizeof(double) * (size_t)x.m->nu);
+    assert_memory_equal(got->item[3].term, want->item[3].term, sizeof(double) * (size_t)x->cost->nterm);
+    assert_memory_equal(got->item[3].ctrl_bar, want->item[3].ctrl_bar, sizeof(double) * (size_t)x->m->nu);
     sn_backend_unload(dev, d);
     job_free(want);
     job_free(got);
   }
   sn_backend_free(dev);
-  scene_close(&x);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(parts), cmocka_unit_test(unbounded),
                                      cmocka_unit_test(not_pending)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_arm, close_arm);
 }

@@ -1,4 +1,4 @@
-// Multistarts on a device, the host in its place, through planners, beside what holds of all jobs (test_jobs.c): bit
+// Multistarts on a device, the host in its place, through planners, beside what holds of all jobs (test_job*.c): bit
 // for bit those of the CPU's backend in double precision, in as many launches as the longest of
 // them needs; deadlines; sessions that come and grow.
 #include "tests/cuda/host/multistart_fixture.h"
@@ -43,31 +43,26 @@ static void check_batched(const Scene *x, int n) {
 }
 
 static void batched(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  check_batched(&x, 1);
-  check_batched(&x, 2);
-  check_batched(&x, 8);
-  scene_close(&x);
+  const Scene *x = *state;
+  check_batched(x, 1);
+  check_batched(x, 2);
+  check_batched(x, 8);
 }
 
 // A short plan of many starts beside a long one of one: what the launch needs for each follows the longest. Whichever
 // is opened first; in the last two both have fewer states than the device runs at once.
 static void uneven(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   for (int order = 0; order < 4; ++order) {
     SnBackend *dev = open_library("emulator_double", 0, NULL);
     SnPlanner *p[2], *q[2];
     for (int i = 0; i < 2; ++i) {
       const int k = order % 2 ? 1 - i : i, *step = order < 2 ? (const int[]){7, 150} : (const int[]){2, 20};
-      SnSettings s = settings_of(&x, step[k], 2);
+      SnSettings s = settings_of(x, step[k], 2);
       s.adam_starts = order > 1 ? 3 : k ? 1 : 16;
       s.gradient = SN_GRADIENT_PRODUCTS;
-      p[k] = planner(&x, dev, &s, 2, NULL);
-      q[k] = planner(&x, x.cpu, &s, 2, NULL);
+      p[k] = planner(x, dev, &s, 2, NULL);
+      q[k] = planner(x, x->cpu, &s, 2, NULL);
     }
     for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
     sn_planner_submit(p[1]);
@@ -79,7 +74,6 @@ static void uneven(void **state) {
     for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
     sn_backend_free(dev);
   }
-  scene_close(&x);
 }
 
 // Two models: each in its own stream, one iteration of the other for each of ours.
@@ -162,15 +156,13 @@ static void expect_repeats(SnPlanner *cpu, const SnPlan *plan) {
 }
 
 static void deadlines(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   StepClock time = {0, 1};
   const SnClock clock = {step_now, &time};
   SnBackend *dev = open_timed(&time);
-  SnSettings s = settings_of(&x, 16, 0);
+  SnSettings s = settings_of(x, 16, 0);
   s.adam_starts = 2;
-  SnPlanner *p = planner(&x, dev, &s, 1, &clock), *cpu = planner(&x, x.cpu, &s, 1, NULL);
+  SnPlanner *p = planner(x, dev, &s, 1, &clock), *cpu = planner(x, x->cpu, &s, 1, NULL);
   // The first iteration is tried whatever it takes; from then on it is known.
   SnPlan plan = plan_until(p, 0, 0.5);
   assert_int_equal(plan.iterations, 1);
@@ -201,20 +193,17 @@ static void deadlines(void **state) {
   sn_planner_free(p);
   sn_planner_free(cpu);
   close_timed(dev);
-  scene_close(&x);
 }
 
 // Another number of starts is expected to take what the latest took.
 static void deadline_of_another_number(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   StepClock time = {0, 1};
   const SnClock clock = {step_now, &time};
   SnBackend *dev = open_timed(&time);
-  SnSettings s = settings_of(&x, 16, 0);
+  SnSettings s = settings_of(x, 16, 0);
   s.adam_starts = 3;
-  SnPlanner *p = planner(&x, dev, &s, 1, &clock);
+  SnPlanner *p = planner(x, dev, &s, 1, &clock);
   for (int starts = 3; starts > 0; --starts)
     for (int enough = starts == 3; enough < 2; ++enough) {  // what the first takes is not known
       SnPlanRequest r = request_of(p, 0);
@@ -225,7 +214,6 @@ static void deadline_of_another_number(void **state) {
     }
   sn_planner_free(p);
   close_timed(dev);
-  scene_close(&x);
 }
 
 // A plan of another model is taken along where it gains by that, not where it would be late.
@@ -264,15 +252,13 @@ static void deadline_of_another(void **state) {
 // Sessions come, grow and go while others stay; at the end all is given back. What does not fit is refused, and the
 // planner goes on as it was.
 static void rooms(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnSettings s = settings_of(&x, 16, 3);
-  SnPlanner *q = planner(&x, x.cpu, &s, 1, NULL), *p = planner(&x, dev, &s, 1, NULL);
+  SnSettings s = settings_of(x, 16, 3);
+  SnPlanner *q = planner(x, x->cpu, &s, 1, NULL), *p = planner(x, dev, &s, 1, NULL);
   for (int k = 0; k < 6; ++k) {
     s.adam_starts = 1 + k;
-    SnPlanner *other = planner(&x, dev, &s, 5, NULL);
+    SnPlanner *other = planner(x, dev, &s, 5, NULL);
     begin_at(p, 0.02 * k);
     begin_at(other, 0);
     sn_planner_submit(p);
@@ -292,7 +278,6 @@ static void rooms(void **state) {
   assert_int_equal(memory_used(dev), 0);
   sn_planner_free(q);
   sn_backend_free(dev);
-  scene_close(&x);
 }
 
 int main(void) {
@@ -305,5 +290,5 @@ int main(void) {
       cmocka_unit_test(deadline_of_another_number),
       cmocka_unit_test(rooms),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_arm, close_arm);
 }

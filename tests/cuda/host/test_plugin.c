@@ -1,5 +1,5 @@
 // A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages.
-#include "planner/backend/backend_impl.h"
+#include "cuda/host/host.h"
 #include "tests/cuda/host/job_fixture.h"
 
 // ---- opening ----
@@ -69,20 +69,18 @@ static void description(void **state) {
 // ---- memory ----
 
 static void sessions_share_a_model(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
+  const Scene *x = *state;
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  SnBackendModel *first = scene_load(b, &x, 16);
+  SnBackendModel *first = scene_load(b, x, 16);
   const size_t one = memory_used(b);
-  SnBackendModel *second = scene_load(b, &x, 16);
+  SnBackendModel *second = scene_load(b, x, 16);
   const size_t two = memory_used(b);
   // Another time step is another model.
-  SnModel *other = sn_model_copy(x.m, NULL);
+  SnModel *other = sn_model_copy(x->m, NULL);
   other->opt.timestep *= SN_R(0.5);
   SnModel *mine = sn_model_copy(other, NULL);
   SnError err = {0};
-  SnBackendModel *third = sn_backend_load(b, mine, x.cost, 16, &err);
+  SnBackendModel *third = sn_backend_load(b, mine, x->cost, 16, &err);
   if (!third) fail_msg("%s", err.text);
   const size_t three = memory_used(b);
   printf("one session takes %zu bytes, a second %zu more, another model %zu more\n", one, two - one, three - two);
@@ -95,19 +93,43 @@ static void sessions_share_a_model(void **state) {
   sn_model_free(other);
   sn_model_free(mine);
   sn_backend_free(b);
-  scene_close(&x);
+}
+
+static int no_sweep(SnDevice *d, SnKernel kernel, int threads) {
+  (void)d;
+  return kernel == SN_KERNEL_SWEEP ? 0 : 128 / threads;
+}
+
+// A block has room for its head, and for what its kernel works on by itself. A device that a kernel does not run on
+// gets no model.
+static void shapes(void **state) {
+  const Scene *x = *state;
+  SnError err = {0};
+  SnBackend *b = open_threads("emulator_double", 64, "multiprocessors:3");
+  SnBackendModel *d = scene_load(b, x, 4);
+  for (int k = 0; k < SN_NKERNEL; ++k) {
+    const SnKernelShape *s = &d->model->shape[k];
+    const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
+    const bool adjoint = k == SN_KERNEL_SWEEP || k == SN_KERNEL_JACOBIAN;
+    assert_true(s->threads == 64 && s->resident == 3 * 16 && s->slot.stride % 64 == 0);
+    assert_true((s->slot.world.bytes > 0) == world && (s->slot.adjoint.bytes > 0) == adjoint);
+  }
+  sn_backend_unload(b, d);
+  ((SnDeviceHost *)b)->device->resident = no_sweep;  // a library's backend begins with its table
+  assert_null(sn_backend_load(b, x->m, x->cost, 4, &err));
+  assert_int_equal(err.code, SN_ERR_LIMIT);
+  assert_non_null(strstr(err.text, "emulator: kernel SWEEP does not run on this device with 64 threads"));
+  sn_backend_free(b);
 }
 
 // What stages take is measured from the first question on, and touches no result.
 static void stages(void **state) {
-  (void)state;
+  const Scene *x = *state;
   enum { STEPS = 10, COUNT = 300, CAPACITY = 40 };  // more than run at once by warps
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts want = rollouts_make(&x, STEPS, COUNT), got = rollouts_make(&x, STEPS, COUNT);
-  rollouts_run(&x, b, &want);
-  SnBackendModel *d = scene_load(b, &x, STEPS);
+  Rollouts want = rollouts_make(x, STEPS, COUNT, false), got = rollouts_make(x, STEPS, COUNT, false);
+  rollouts_run(x, b, &want);
+  SnBackendModel *d = scene_load(b, x, STEPS);
   assert_int_equal(sn_backend_reserve_batches(b, d, COUNT, NULL), SN_OK);
   SnBackendStage stage[CAPACITY];
   const int n = sn_backend_profile(b, d, stage, CAPACITY);
@@ -120,8 +142,8 @@ static void stages(void **state) {
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_COST].time > 0);
   assert_true(stage[SN_MARK_SOLVER_VJP].time == 0);
   // So it is for gradients, of any session of the model.
-  Job *j = job_make(&x, JOB_SWEEP, false);
-  job_alone(b, &x, j);
+  Job *j = job_make(x, JOB_SWEEP, false);
+  job_alone(b, x, j);
   job_free(j);
   assert_int_equal(sn_backend_profile(b, d, stage, CAPACITY), n);
   assert_true(stage[SN_MARK_TENDON].time > 0 && stage[SN_MARK_SOLVER_VJP].time > 0);
@@ -132,14 +154,13 @@ static void stages(void **state) {
   rollouts_free(&want);
   rollouts_free(&got);
   sn_backend_free(b);
-  scene_close(&x);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(refusals),    cmocka_unit_test(block_options),
       cmocka_unit_test(description), cmocka_unit_test(sessions_share_a_model),
-      cmocka_unit_test(stages),
+      cmocka_unit_test(shapes),      cmocka_unit_test(stages),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_arm, close_arm);
 }

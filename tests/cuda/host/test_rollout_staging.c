@@ -1,5 +1,5 @@
 // Batches whose candidates differ in state, controls and targets and give all their states, on the emulator, beside
-// what holds of all jobs (test_jobs.c): what they share and leave out.
+// what holds of all jobs (test_job*.c): what they share and leave out.
 #include "tests/cuda/host/job_fixture.h"
 #include "tests/planner/sensing_body.h"
 

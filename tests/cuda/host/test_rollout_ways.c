@@ -11,9 +11,7 @@ static int compare(Scene *x, int nstep, int count, bool noisy, const char *warp,
                    double slice) {
   SnError err = {0};
   SnBackend *warps = open_threads(warp, WARPS, ""), *ways = open_threads(other, way, "");
-  Rollouts want = rollouts_make(x, nstep, count), r = rollouts_make(x, nstep, count);
-  if (noisy) rollouts_noisy(&want);
-  if (noisy) rollouts_noisy(&r);
+  Rollouts want = rollouts_make(x, nstep, count, noisy), r = rollouts_make(x, nstep, count, noisy);
   rollouts_run(x, warps, &want);
   rollouts_run_as(x, ways, &r, true);
   rollouts_equal(&want, &r);
@@ -94,19 +92,15 @@ static void scene_balls(Scene *x, int n, bool free_balls) {
 
 // Batches of one model that are submitted together go in one launch as far as there are slots for them, and no farther.
 static void batches_together(void **state) {
-  (void)state;
+  const Scene *x = *state;
   enum { SESSIONS = 3, EACH = 200 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_threads("emulator_double", AUTO, "");
   SnBackendModel *d[SESSIONS];
-  Rollouts want = rollouts_make(&x, STEPS, EACH), r[SESSIONS];
-  rollouts_noisy(&want);
-  rollouts_run(&x, x.cpu, &want);
+  Rollouts want = rollouts_make(x, STEPS, EACH, true), r[SESSIONS];
+  rollouts_run(x, x->cpu, &want);
   for (int i = 0; i < SESSIONS; ++i) {
-    r[i] = rollouts_make(&x, STEPS, EACH);
-    rollouts_noisy(&r[i]);
-    d[i] = scene_load(b, &x, STEPS);
+    r[i] = rollouts_make(x, STEPS, EACH, true);
+    d[i] = scene_load(b, x, STEPS);
     assert_int_equal(sn_backend_reserve_batches(b, d[i], EACH, NULL), SN_OK);
   }
   for (int i = 0; i < SESSIONS; ++i) sn_backend_rollouts_submit(b, d[i], &r[i].batch);
@@ -118,7 +112,6 @@ static void batches_together(void **state) {
   }
   rollouts_free(&want);
   sn_backend_free(b);
-  scene_close(&x);
 }
 
 // Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
@@ -148,7 +141,7 @@ static void one_of_many(void **state) {
     states[i] = (SnState){.qpos = qpos + (size_t)i * nq, .qvel = zero};
   }
   SnBackend *threads = open_threads("emulator", THREADS, ""), *warps = open_threads("emulator", WARPS, "");
-  Rollouts want = rollouts_make(&x, SHORT, MANY), r = rollouts_make(&x, SHORT, MANY);
+  Rollouts want = rollouts_make(&x, SHORT, MANY, false), r = rollouts_make(&x, SHORT, MANY, false);
   want.batch.state = r.batch.state = states;
   want.batch.nstate = r.batch.nstate = MANY;
   rollouts_run(&x, warps, &want);
@@ -167,29 +160,27 @@ static void one_of_many(void **state) {
 // A world that no thread has the memory for is refused when its model is loaded, with both numbers. So is one for which
 // the budget has no room for all threads, and what was taken counts in it.
 static void refused(void **state) {
-  (void)state;
+  const Scene *x = *state;
   SnError err = {0};
-  Scene x;
-  scene_balls(&x, 100, true);
+  Scene large;
+  scene_balls(&large, 100, true);
   SnBackend *threads = open_threads("emulator", THREADS, "");
-  assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
+  assert_null(sn_backend_load(threads, large.m, large.cost, 4, &err));
   print_message("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "a thread has at most 229376"));
-  scene_close(&x);
-  assert_true(scene_open(&x, "arm_reach"));
+  scene_close(&large);
   const size_t before = sn_backend_memory(threads).used;
-  SnBackendModel *d = scene_load(threads, &x, 4);
+  SnBackendModel *d = scene_load(threads, x, 4);
   assert_true(sn_backend_memory(threads).used > before + ((size_t)100 << 20));
   sn_backend_unload(threads, d);
   sn_backend_free(threads);
   threads = open_threads("emulator", THREADS, "memory:100000000");
-  assert_null(sn_backend_load(threads, x.m, x.cost, 4, &err));
+  assert_null(sn_backend_load(threads, x->m, x->cost, 4, &err));
   print_message("%s\n", err.text);
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "no room for all threads"));
   sn_backend_free(threads);
-  scene_close(&x);
 }
 
 int main(void) {
@@ -197,5 +188,5 @@ int main(void) {
       cmocka_unit_test(as_by_warps),      cmocka_unit_test(many_by_parts),
       cmocka_unit_test(batches_together), cmocka_unit_test(more_contacts_than_a_thread_has),
       cmocka_unit_test(one_of_many),      cmocka_unit_test(refused)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_arm, close_arm);
 }

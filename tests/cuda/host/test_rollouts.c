@@ -1,20 +1,16 @@
 // Rollouts of a backend in a library, on the emulator, against those of the CPU, beside what holds of all jobs
-// (test_jobs.c): more candidates than run at once; several sessions in one launch.
+// (test_job*.c): more candidates than run at once; several sessions in one launch.
 #include "tests/cuda/plugin_fixture.h"
 
 // More candidates of a planner's than the device runs at once by warps, which they have however many they are: when
 // time is up, the first of them are complete.
 static void some_are_complete(void **state) {
-  (void)state;
+  const Scene *x = *state;
   enum { STEPS = 20, COUNT = 600 };
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
   SnBackend *b = open_library("emulator_double", 0, NULL);
-  Rollouts want = rollouts_make(&x, STEPS, COUNT), r = rollouts_make(&x, STEPS, COUNT);
-  rollouts_noisy(&want);
-  rollouts_noisy(&r);
-  rollouts_run(&x, x.cpu, &want);
-  SnBackendModel *d = scene_load(b, &x, STEPS);
+  Rollouts want = rollouts_make(x, STEPS, COUNT, true), r = rollouts_make(x, STEPS, COUNT, true);
+  rollouts_run(x, x->cpu, &want);
+  SnBackendModel *d = scene_load(b, x, STEPS);
   CountingClock count = {0};
   int before = 0, halts = 0;
   for (bool all = false; !all;) {
@@ -32,7 +28,6 @@ static void some_are_complete(void **state) {
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(b);
-  scene_close(&x);
 }
 
 // ---- several sessions of a model ----
@@ -56,9 +51,8 @@ static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
     const int nstep = TOGETHER_STEPS - 7 * i % TOGETHER_STEPS;
     Rollouts *const both[] = {&s->r[i], &s->want[i]};
     for (int k = 0; k < 2; ++k) {
-      *both[k] = rollouts_make(x, nstep, count + i % 3);
-      rollouts_noisy(both[k]);
-      both[k]->noise.seed = (uint64_t)(11 + i);
+      *both[k] = rollouts_make(x, nstep, count + i % 3, true);
+      both[k]->noise->seed = (uint64_t)(11 + i);
     }
     rollouts_run(x, x->cpu, &s->want[i]);
     s->d[i] = scene_load(b, x, nstep);
@@ -71,10 +65,10 @@ static Sessions *sessions_open(const Scene *x, SnBackend *b, int n, int count) {
 static void sessions_submit(Sessions *s) {
   for (int i = 0; i < s->n; ++i) {
     SnBatch batch = s->r[i].batch;
-    SnNoiseSettings noise = s->r[i].noise;
+    SnNoiseSettings noise = *s->r[i].noise;
     SnState state = *batch.state;
     batch.state = &state;
-    if (batch.noise) batch.noise = &noise;
+    batch.noise = &noise;
     sn_backend_rollouts_submit(s->b, s->d[i], &batch);
     memset(&batch, 0x7f, sizeof batch);
     memset(&noise, 0x7f, sizeof noise);
@@ -145,13 +139,11 @@ static void sessions_share_launches(void **state) {
 
 // Where the budget has no room for blocks of two sessions at once, they follow one another.
 static void sessions_without_capacity(void **state) {
-  (void)state;
-  Scene x;
-  assert_true(scene_open(&x, "arm_reach"));
-  Sessions *s = sessions_open(&x, open_library("emulator_double", 0, NULL), 2, 30);
+  const Scene *x = *state;
+  Sessions *s = sessions_open(x, open_library("emulator_double", 0, NULL), 2, 30);
   const size_t used = memory_used(s->b);
   sessions_close(s);
-  s = sessions_open(&x, open_library("emulator_double", (double)used - 64, "launch:3"), 2, 30);
+  s = sessions_open(x, open_library("emulator_double", (double)used - 64, "launch:3"), 2, 30);
   assert_true(memory_used(s->b) < used);
   sessions_submit(s);
   for (int i = 0; i < 2; ++i) {
@@ -161,11 +153,10 @@ static void sessions_without_capacity(void **state) {
   assert_false(sessions_run(s, 0));
   assert_true(sessions_lost(s));
   sessions_close(s);
-  scene_close(&x);
 }
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(some_are_complete), cmocka_unit_test(sessions_share_launches),
                                      cmocka_unit_test(sessions_without_capacity)};
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, open_arm, close_arm);
 }
