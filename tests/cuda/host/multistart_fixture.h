@@ -2,12 +2,9 @@
 #ifndef SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
 #define SINEW_TESTS_CUDA_HOST_MULTISTART_FIXTURE_H_
 
-#include "cuda/host/host.h"
+#include "tests/cuda/host/device_behind.h"
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
-
-// Returns the device host behind a backend of a library, which begins with its table.
-static inline SnDeviceHost *device_host_of(SnBackend *b) { return (SnDeviceHost *)b; }
 
 // Counts what goes through a device: iterations, which begin with ITERATE, and copies in.
 static struct {
@@ -32,7 +29,7 @@ static inline void count_copy_in(SnDevice *d, SnDeviceStream *s, void *to, const
 }
 
 static inline void start_counting(SnBackend *b) {
-  SnDevice *d = device_host_of(b)->device;
+  SnDevice *d = device_behind(b);
   memset(&count, 0, sizeof count);
   count.launch = d->launch;
   count.copy_in = d->copy_in;
@@ -41,7 +38,7 @@ static inline void start_counting(SnBackend *b) {
 }
 
 static inline void stop_counting(SnBackend *b) {
-  SnDevice *d = device_host_of(b)->device;
+  SnDevice *d = device_behind(b);
   d->launch = count.launch;
   d->copy_in = count.copy_in;
 }

@@ -1,5 +1,6 @@
 // Every kind of work on a device that is not left alone, the host in its place: pauses, what runs between them and what
 // is dropped leave no trace; a device that is lost at any launch.
+#include "tests/cuda/host/device_behind.h"
 #include "tests/cuda/host/job_fixture.h"
 #include "tests/planner/sensing_body.h"
 
@@ -112,7 +113,8 @@ static void warnings_of_slices(void **state) {
   scene_close(&x);
 }
 
-// A multistart that ends in the launches of a longer one stands still from then on: later it goes on from where it was.
+// A multistart comes while a longer one is under way, is taken along, ends in its launches and stands still from then
+// on: later it goes on from where it was.
 static void ended(void **state) {
   (void)state;
   Scene x;
@@ -121,14 +123,20 @@ static void ended(void **state) {
   for (JobKind kind = JOB_ADAM; kind < JOB_KINDS; ++kind) {
     Job *want = job_make(&x, kind, true), *got = job_make(&x, kind, true), *longer = job_make(&x, kind, true);
     SnBackendModel *a = job_load(x.cpu, &x, kind), *d = job_load(dev, &x, kind), *e = job_load(dev, &x, kind);
+    CountingClock count = {0};
+    const SnClock clock = counting_clock(&count);
     want->adam.iterations = got->adam.iterations = 2;
+    longer->adam.iterations = 9;
     want->adam.next = got->adam.next = NULL;  // else the step is done already when it ends
     job_clear(got);
+    job_clear(longer);
+    assert_false(job_slice(dev, e, longer, &count));
     sn_backend_multistart_submit(dev, d, &got->adam);
-    job_run(dev, e, longer);
+    assert_true(job_until(dev, e, longer, steady_clock(), (double)INFINITY));
     job_run(x.cpu, a, want);
     for (int again = 0; again < 2; ++again) {
-      assert_true(job_until(dev, d, got, steady_clock(), (double)INFINITY));
+      // At first there is nothing left to do, and no time is needed.
+      assert_true(job_until(dev, d, got, again ? steady_clock() : &clock, again ? (double)INFINITY : -1));
       if (again) assert_true(job_until(x.cpu, a, want, steady_clock(), (double)INFINITY));
       job_same(want, got);
       want->adam.init = got->adam.init = false;
@@ -209,12 +217,45 @@ static void expect_loss(const Scene *x, SnBackend *dev, SnBackendModel *d, Job *
   sn_backend_update(dev, d);
 }
 
-// The device of two sessions is lost at launch n of their jobs, in slices or without a deadline: nothing of that call
-// counts, and all memory is given back. Returns whether the jobs have fewer launches.
-static bool lost_at(const Scene *x, const Job *want, bool slices, int n) {
-  char fault[32], text[300];
+// Takes the place of calls of a device: it is lost by its last copy out, and nothing is launched then.
+static struct {
+  int copies;  // from now on
+  void (*launch)(SnDevice *, SnDeviceStream *, SnKernel, const SnLaunchShape *, const SnWork *);
+  void (*copy_out)(SnDevice *, SnDeviceStream *, void *, const void *, size_t);
+} losing;
+
+static void losing_launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape,
+                          const SnWork *work) {
+  assert_false(d->lost);
+  losing.launch(d, s, kernel, shape, work);
+}
+
+static void losing_copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *device, size_t bytes) {
+  losing.copy_out(d, s, host, device, bytes);
+  if (--losing.copies != 0) return;
+  snprintf(d->reason, sizeof d->reason, "the copy behind a launch");
+  d->lost = true;
+}
+
+// Opens a device that is lost at launch n, or (copies) at copy n out of it.
+static SnBackend *open_losing(bool copies, int n) {
+  char fault[32];
   snprintf(fault, sizeof fault, "launch:%d", n);
-  SnBackend *dev = open_library("emulator_double", 0, fault);
+  SnBackend *b = open_library("emulator_double", 0, copies ? NULL : fault);
+  SnDevice *d = device_behind(b);
+  losing.copies = copies ? n : 0;
+  losing.launch = d->launch;
+  losing.copy_out = d->copy_out;
+  d->launch = losing_launch;
+  d->copy_out = losing_copy_out;
+  return b;
+}
+
+// The device of two sessions is lost at launch or copy n of their jobs, in slices or without a deadline: nothing of
+// that call counts, and all memory is given back. Returns whether the jobs have fewer.
+static bool lost_at(const Scene *x, const Job *want, bool slices, bool copies, int n) {
+  char text[300];
+  SnBackend *dev = open_losing(copies, n);
   SnBackendModel *d[2];
   Job *got[2], *was[2];
   bool done[2] = {false, false};
@@ -249,16 +290,17 @@ static bool lost_at(const Scene *x, const Job *want, bool slices, int n) {
   return done[0] && done[1];
 }
 
-// At every launch in turn.
+// At every launch, and at every copy, in turn.
 static void lost(void **state) {
   const Scene *x = *state;
-  FOR_KINDS(kind) for (int slices = 0; slices < 2; ++slices) {
+  FOR_KINDS(kind) for (int variant = 0; variant < 4; ++variant) {
+    const bool slices = variant % 2, copies = variant / 2;
     Job *want = job_make(x, kind, false);
     int n = 1;
     job_alone(x->cpu, x, want);
-    while (!lost_at(x, want, slices, n)) assert_true(++n < 1000);
-    printf("%s: %d launches\n", job_names[kind], n - 1);
-    assert_true(n > (slices ? 3 : 1));
+    while (!lost_at(x, want, slices, copies, n)) assert_true(++n < 1000);
+    printf("%s: %d %s\n", job_names[kind], n - 1, copies ? "copies" : "launches");
+    assert_true(n > (slices && !copies ? 3 : 1));
     job_free(want);
   }
 }

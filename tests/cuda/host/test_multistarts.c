@@ -132,7 +132,7 @@ static SnBackend *open_timed(StepClock *time) {
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   start_counting(dev);
   stepped = time;
-  device_host_of(dev)->device->launch = step_launch;
+  device_behind(dev)->launch = step_launch;
   return dev;
 }
 

@@ -1,5 +1,5 @@
 // A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages.
-#include "cuda/host/host.h"
+#include "tests/cuda/host/device_behind.h"
 #include "tests/cuda/host/job_fixture.h"
 
 // ---- opening ----
@@ -115,7 +115,7 @@ static void shapes(void **state) {
     assert_true((s->slot.world.bytes > 0) == world && (s->slot.adjoint.bytes > 0) == adjoint);
   }
   sn_backend_unload(b, d);
-  ((SnDeviceHost *)b)->device->resident = no_sweep;  // a library's backend begins with its table
+  device_behind(b)->resident = no_sweep;
   assert_null(sn_backend_load(b, x->m, x->cost, 4, &err));
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "emulator: kernel SWEEP does not run on this device with 64 threads"));
