@@ -67,13 +67,11 @@ static void plans_on_the_base_step(void **state) {
   }
 }
 
-// 20 steps of 2 x 10 ms are 20 steps of 20 ms: costs, norms and controls have the same bits, from plan to plan.
-static void equal_steps_are_another_time_step(void **state) {
-  (void)state;
+// 20 steps of 2 x 10 ms are 20 steps of 20 ms: costs, norms, controls and gains have the same bits, from plan to plan.
+static void check_equal_steps(int planner) {
   SnError err = {0};
-  Fixture *x = open_grid(SN_PLANNER_ADAM, "20x2");
-  SnSettings s = grid_settings(SN_PLANNER_ADAM, "");
-  s.horizon = 20;
+  Fixture *x = open_grid(planner, "20x2");
+  const size_t gains = planner == SN_PLANNER_ILQG ? 3 * 6 : 0;  // of a row
   SnPlannerDef def = sn_default_planner_def();
   SnTask other = *task;
   other.options.has_timestep = true;
@@ -81,22 +79,37 @@ static void equal_steps_are_another_time_step(void **state) {
   def.model = body.m;
   def.task = &other;
   def.backend = x->cpu;
-  def.settings = s;
+  def.settings = grid_settings(planner, "");
+  def.settings.horizon = 20;
   def.seed = 3;
   SnPlanner *p = sn_planner_create(&def, &err);
   if (!p) fail_msg("%s", err.text);
   for (int k = 0; k < 3; ++k) {
-    const SnPlan a = plan_at(x, 0.04 * k);
-    const SnPlanRequest r = initial_request(x, 0.04 * k);
+    SnPlanRequest r = initial_request(x, 0.04 * k);
+    if (gains) r.gain_rows = 40;
+    const SnPlan a = plan_now(x, &r);
+    r = request_of(p, 0.04 * k);
+    if (gains) r.gain_rows = 20;
     const SnPlan b = plan_of(p, &r);
-    assert_true(a.nstep == 40 && b.nstep == 20 && a.iterations == 6 && b.iterations == 6);
-    assert_true(a.cost_before == b.cost_before && a.cost_after == b.cost_after && a.gradient_norm == b.gradient_norm);
-    assert_true(a.cost_after < a.cost_before);
-    for (int t = 0; t < 40; ++t)
+    assert_true(a.nstep == 40 && b.nstep == 20 && a.iterations == b.iterations && a.iterations > 3);
+    assert_true(a.cost_before == b.cost_before && a.cost_after == b.cost_after);
+    assert_memory_equal(&a.gradient_norm, &b.gradient_norm, sizeof a.gradient_norm);
+    assert_true(a.cost_after < a.cost_before && (gains > 0) == (a.gain != NULL));
+    for (int t = 0; t < 40; ++t) {
       assert_memory_equal(a.ctrl + t * a.nu, b.ctrl + t / 2 * a.nu, sizeof *a.ctrl * (size_t)a.nu);
+      if (gains)
+        assert_memory_equal(a.gain + gains * (size_t)t, b.gain + gains * (size_t)(t / 2), gains * sizeof *a.gain);
+    }
   }
   sn_planner_free(p);
   free_fixture(x);
+}
+
+static void equal_steps_are_another_time_step(void **state) {
+  (void)state;
+  check_equal_steps(SN_PLANNER_ADAM);
+  check_equal_steps(SN_PLANNER_LBFGS);
+  check_equal_steps(SN_PLANNER_ILQG);
 }
 
 // What a plan costs on a grid, by a planner that makes one iteration with it and has no other choice.

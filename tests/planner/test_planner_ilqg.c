@@ -414,6 +414,29 @@ static void live(void **state) {
   free_fixture(x);
 }
 
+// More candidates in the midst of a plan: what is known of the best stays, whether there was room for them or not.
+static void more_candidates(void **state) {
+  (void)state;
+  SnSettings few = ilqg_settings(), many = few;
+  Fixture *x[2];
+  SnPlan plan[2];
+  many.ilqg_alphas = few.ilqg_alphas + 4;
+  for (int room = 0; room < 2; ++room) {
+    x[room] = open_fixture(1, false, &few, true);
+    if (room) configure(x[room], &many);
+    configure(x[room], &few);
+    const SnPlanRequest r = initial_request(x[room], 0);
+    begin_plan(x[room]->p, &r);
+    assert_false(sn_planner_slice(x[room]->p, INFINITY));
+    assert_false(sn_planner_slice(x[room]->p, INFINITY));
+    configure(x[room], &many);
+    plan[room] = finish_plan(x[room]->p);
+  }
+  assert_int_equal(plan[0].candidates, many.ilqg_alphas + 1);
+  assert_same(&plan[0], &plan[1]);
+  for (int room = 0; room < 2; ++room) free_fixture(x[room]);
+}
+
 // Nothing is taken from the heap while plans are made.
 static void heap(void **state) {
   (void)state;
@@ -436,9 +459,9 @@ static void heap(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),    cmocka_unit_test(improves),
-      cmocka_unit_test(repeats),       cmocka_unit_test(deadline),  cmocka_unit_test(diverging),
-      cmocka_unit_test(gains),         cmocka_unit_test(looked_at), cmocka_unit_test(refused),
-      cmocka_unit_test(live),          cmocka_unit_test(heap)};
+      cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),          cmocka_unit_test(improves),
+      cmocka_unit_test(repeats),       cmocka_unit_test(deadline),        cmocka_unit_test(diverging),
+      cmocka_unit_test(gains),         cmocka_unit_test(looked_at),       cmocka_unit_test(refused),
+      cmocka_unit_test(live),          cmocka_unit_test(more_candidates), cmocka_unit_test(heap)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -2,6 +2,7 @@
 // reports, changes while they run, and backends that lack what they need.
 #include "tests/planner/adam_fixture.h"
 #include "tests/support/slow.h"
+#include "tests/support/tolerance.h"
 
 static const int kinds[] = {SN_PLANNER_LBFGS, SN_PLANNER_MPPI, SN_PLANNER_CEM, SN_PLANNER_HYBRID};
 enum { KINDS = (int)(sizeof kinds / sizeof *kinds) };
@@ -107,6 +108,88 @@ static void reported_numbers(void **state) {
     assert_true(most > 2 && (cut > 0 || kinds[i] == SN_PLANNER_LBFGS));
     free_fixture(x);
     free_fixture(y);
+  }
+}
+
+// The plan of a sledge by its motor: a control has that effect, and a range of 8 over that.
+static void plan_sledge(int kind, double gear, double number[3], double *ctrl) {
+  static const char *const text =
+      "model: sledge.xml\nsettings: {horizon: 20, knots: 5}\nterms:\n"
+      "  - {name: place, residual: {joint_position: all}, target: [0.5], norm: squared, weight: 3, terminal: 9}\n"
+      "  - {name: speed, residual: {joint_velocity: all}, norm: squared, weight: 0.2}\n";
+  char xml[500];
+  SnOracle o;
+  SnError err = {0};
+  snprintf(
+      xml, sizeof xml,
+      "<mujoco><option timestep='.02'/><worldbody><body><joint name='rail' type='slide' axis='1 0 0' damping='.3'/>"
+      "<geom size='.1' mass='1'/></body></worldbody><actuator><motor joint='rail' gear='%g' ctrlrange='-%g %g' "
+      "ctrllimited='true'/></actuator></mujoco>",
+      gear, 8 / gear, 8 / gear);
+  sn_oracle_load_string(&o, xml);
+  SnTask *of = sn_task_parse(text, strlen(text), "task.yaml", &err);
+  if (!of) fail_msg("%s", err.text);
+  SnPool *pool = sn_pool_create(1, &err);
+  SnBackend *cpu = sn_backend_cpu(pool, &err);
+  SnPlannerDef def = sn_default_planner_def();
+  def.model = o.m;
+  def.task = of;
+  def.backend = cpu;
+  def.settings = settings_of(kind);
+  def.settings.horizon = 20;
+  def.settings.adam_iterations = def.settings.ilqg_iterations = 5;
+  def.settings.ilqg_regularization = 1e-3;
+  SnPlanner *p = sn_planner_create(&def, &err);
+  if (!p) fail_msg("%s", err.text);
+  const SnPlanRequest r = request_of(p, 0);
+  const SnPlan plan = plan_of(p, &r);
+  assert_true(plan.nstep == 20 && plan.nu == 1);
+  number[0] = plan.cost_after;
+  number[1] = plan.cost_before;
+  number[2] = isnan(plan.gradient_norm) ? 0 : plan.gradient_norm;
+  for (int t = 0; t < 20; ++t) ctrl[t] = (double)plan.ctrl[t];
+  sn_planner_free(p);
+  sn_backend_free(cpu);
+  sn_pool_free(pool);
+  sn_task_free(of);
+  sn_oracle_free(&o);
+}
+
+// Controls are sought in units of their range: of a quarter of the effect over four times the range plans are four
+// times as large, and cost the same.
+static void units(void **state) {
+  (void)state;
+  for (int kind = 0; kind < SN_PLANNER_KINDS; ++kind) {
+    double a[3], b[3], ctrl[2][20];
+    plan_sledge(kind, 4, a, ctrl[0]);
+    plan_sledge(kind, 1, b, ctrl[1]);
+    printf("%s: %.15g and %.15g\n", name_of(kind), a[0], b[0]);
+    assert_true(a[0] < 0.9 * a[1] && fabs(a[0] - b[0]) < SN_TOL(1e-9, 1e-3) * a[0]);
+    assert_true(fabs(a[2] - b[2]) <= SN_TOL(1e-7, 1e-2) * a[2]);
+    for (int t = 0; t < 20; ++t) assert_true(fabs(4 * ctrl[0][t] - ctrl[1][t]) < SN_TOL(1e-7, 1e-2));
+  }
+}
+
+// Settings of lbfgs's rule count from the next iteration on.
+static void rule_of_lbfgs(void **state) {
+  (void)state;
+  for (int setting = 0; setting < 4; ++setting) {
+    double cost[2];
+    for (int changed = 0; changed < 2; ++changed) {
+      SnSettings s = settings_of(SN_PLANNER_LBFGS);
+      Fixture *x = open_fixture(1, false, &s, true);
+      const SnPlanRequest r = initial_request(x, 0);
+      begin_plan(x->p, &r);
+      for (int n = 0; n < 6; ++n) assert_false(sn_planner_slice(x->p, INFINITY));
+      if (changed && setting == 0) s.lbfgs_longest = 1e-3;
+      if (changed && setting == 1) s.lbfgs_first = 1e-4;
+      if (changed && setting == 2) s.lbfgs_memory = 1;
+      if (changed && setting == 3) s.lbfgs_trials = 1;
+      configure(x, &s);
+      cost[changed] = finish_plan(x->p).cost_after;
+      free_fixture(x);
+    }
+    if (cost[0] == cost[1]) fail_msg("setting %d changes nothing", setting);
   }
 }
 
@@ -233,9 +316,14 @@ static void refused(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),         cmocka_unit_test(repeats),
-                                     cmocka_unit_test(reported_numbers), cmocka_unit_test(after_a_deadline),
-                                     cmocka_unit_test(means_pause),      cmocka_unit_test(live),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
+                                     cmocka_unit_test(repeats),
+                                     cmocka_unit_test(units),
+                                     cmocka_unit_test(rule_of_lbfgs),
+                                     cmocka_unit_test(reported_numbers),
+                                     cmocka_unit_test(after_a_deadline),
+                                     cmocka_unit_test(means_pause),
+                                     cmocka_unit_test(live),
                                      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -123,6 +123,18 @@ static void adam(void **state) {
   }
 }
 
+static void others(void **state) {
+  (void)state;
+  static const int kinds[] = {SN_PLANNER_LBFGS, SN_PLANNER_ILQG, SN_PLANNER_MPPI, SN_PLANNER_CEM, SN_PLANNER_HYBRID};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+    Run run = sampling_run(SN_NOISE_WHITE);
+    run.settings.planner = kinds[i];
+    run.settings.lbfgs_iterations = run.settings.ilqg_iterations = 4;
+    run.settings.ilqg_regularization = 100;
+    expect_restored(&run);
+  }
+}
+
 // Activations are estimated from the controls of the plans before, or from those that were applied.
 static void estimates(void **state) {
   (void)state;
@@ -257,8 +269,8 @@ static void refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sampling), cmocka_unit_test(adam),    cmocka_unit_test(estimates), cmocka_unit_test(early),
-      cmocka_unit_test(changes),  cmocka_unit_test(cut_off), cmocka_unit_test(refused),
+      cmocka_unit_test(sampling), cmocka_unit_test(adam),    cmocka_unit_test(others),  cmocka_unit_test(estimates),
+      cmocka_unit_test(early),    cmocka_unit_test(changes), cmocka_unit_test(cut_off), cmocka_unit_test(refused),
   };
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

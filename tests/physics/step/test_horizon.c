@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "physics/step/horizon_private.h"
 #include "tests/support/slow.h"
 #include "tests/support/step_fixture.h"
 #include "tests/support/tolerance.h"
@@ -109,6 +110,33 @@ static double solve(const SnModel *m, const Problem *p, const SnHorizonSettings 
   *steps = h->accepted;
   sn_horizon_free(h);
   return error;
+}
+
+// Each step is longer or shorter than the one before by what the errors say, of a step and of the two accepted before
+// it.
+static void sizes(void **state) {
+  (void)state;
+  static const double error[] = {0.3, 2.5, 0.8, 0.01, 0.5, 40, 0.9};
+  SnOracle o;
+  sn_oracle_load_string(&o, spring);
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.d = SN_R(0.1);
+  SnHorizon *h = make(o.m, &s);
+  double r1 = 1, r2 = 1;
+  h->scratch->last = h->scratch->before = 1;
+  for (size_t k = 0; k < sizeof error / sizeof *error; ++k) {
+    const bool accepted = error[k] < 1;
+    const double r = 1 / error[k], order = sn_tableau(s.method)->order,
+                 is = (double)sn_horizon_factor(h, (sn_real)error[k], accepted);
+    const double ought = 0.9 * pow(r, 0.7 / order) * pow(r1, -0.4 / order) * pow(r2, 0.1 / order);
+    const double bound = accepted ? fmax(1, fmin(10, ought)) : fmax(0.2, fmin(0.9, ought));
+    if (!(fabs(is - bound) < SN_TOL(1e-12, 1e-5))) fail_msg("error %g: %.15g times, not %.15g", error[k], is, bound);
+    if (!accepted) continue;
+    r2 = r1;
+    r1 = r;
+  }
+  sn_horizon_free(h);
+  sn_oracle_free(&o);
 }
 
 // Halving fixed steps divides the error by two to the order.
@@ -454,9 +482,11 @@ static void chatter(void **state) {
 int main(void) {
   problems[1].duration = half_period();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(convergence), cmocka_unit_test(tolerances), cmocka_unit_test(outputs),
-      cmocka_unit_test(controls),    cmocka_unit_test(cube),       cmocka_unit_test(hand),
-      cmocka_unit_test(bad_input),   cmocka_unit_test(limits),     cmocka_unit_test(runs_are_independent),
+      cmocka_unit_test(sizes),      cmocka_unit_test(convergence),
+      cmocka_unit_test(tolerances), cmocka_unit_test(outputs),
+      cmocka_unit_test(controls),   cmocka_unit_test(cube),
+      cmocka_unit_test(hand),       cmocka_unit_test(bad_input),
+      cmocka_unit_test(limits),     cmocka_unit_test(runs_are_independent),
       cmocka_unit_test(chatter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
