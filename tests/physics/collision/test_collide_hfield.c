@@ -10,6 +10,7 @@
 
 #include "physics/collision/collide_private.h"
 #include "physics/collision/collision.h"
+#include "physics/collision/surface_private.h"
 #include "tests/support/convex_scene.h"
 #include "tests/support/gradcheck.h"
 #include "tests/support/slow.h"
@@ -315,9 +316,30 @@ static void differences(void **state) {
   }
 }
 
+// Two corners of a prism span an edge where one lies above the other or both at one end, else an upright face.
+static void faces_of_a_prism(void **state) {
+  (void)state;
+  static const sn_real vert[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 0, 1, 1};
+  static const sn_real half = SN_R(0.5), pos[3] = {0}, mat[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  static const struct {
+    int corner[3];
+    sn_real x[3], n[3];
+    int nflat;
+  } part[] = {{{0, 3, 0}, {0, 0, half}, {SN_R(-0.6), SN_R(-0.8), 0}, 1},
+              {{3, 4, 3}, {half, 0, 1}, {0, SN_R(-0.6), SN_R(0.8)}, 1},
+              {{0, 4, 0}, {half, 0, half}, {0, -1, 0}, 2},
+              {{5, 1, 5}, {half, half, half}, {SN_R(0.7071), SN_R(0.7071), 0}, 2}};
+  const SnConvex prism = {.type = SN_GEOM_HFIELD, .pos = pos, .mat = mat, .vert = vert, .nvert = 6};
+  for (size_t i = 0; i < sizeof part / sizeof *part; ++i) {
+    SnSurface surface;
+    sn_surface_init(&surface, &prism, part[i].corner, part[i].x, part[i].n);
+    assert_int_equal(surface.nflat, part[i].nflat);
+  }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(like_mujoco), cmocka_unit_test(most),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(like_mujoco),  cmocka_unit_test(most),
                                      cmocka_unit_test(not_a_number), cmocka_unit_test(nearest),
-                                     cmocka_unit_test(differences)};
+                                     cmocka_unit_test(differences),  cmocka_unit_test(faces_of_a_prism)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
