@@ -273,7 +273,8 @@ static void ends(void **state) {
   if (sinew_integrator_run(r.x, &from, &r.in, &r.report, &r.b.err) != SINEW_OK) fail_msg("%s", r.b.err.text);
   assert_int_equal(r.report.end, SINEW_END_STEPS);
   assert_true(r.report.reached < 0.2 && r.report.accepted + r.report.rejected == 4);
-  assert_true(isfinite(r.qpos[0]) && isnan(r.qpos[(OUTS - 1) * r.nq]) && isnan(r.qvel[(OUTS - 1) * r.nv]));
+  assert_true(isfinite(r.qpos[0]) && isnan(r.qpos[(OUTS - 1) * r.nq]) && isnan(r.qvel[(OUTS - 1) * r.nv]) &&
+              isnan(r.out_act[(OUTS - 1) * r.na]));
   refused(sinew_integrator_vjp(r.x, &bars, &r.b.err), &r.b.err, SINEW_ERR_STATE, "no run that was done");
   r.def.max_steps = 100000;
   r.def.memory = 4000;
@@ -291,6 +292,23 @@ static void ends(void **state) {
   make(&r);
   if (sinew_integrator_run(r.x, &from, &r.in, &r.report, &r.b.err) != SINEW_OK) fail_msg("%s", r.b.err.text);
   assert_int_equal(r.report.end, SINEW_END_SMALLEST);
+  close_run(&r);
+}
+
+// A run without controls has none, whatever the run before it had.
+static void without_controls(void **state) {
+  (void)state;
+  Run r;
+  double used[MOST];
+  open_run(&r, -1, 0.1);
+  make(&r);
+  go(&r);
+  r.in.nknot = 0;
+  go(&r);
+  memcpy(used, r.qpos, sizeof used);
+  make(&r);
+  go(&r);
+  assert_memory_equal(used, r.qpos, sizeof *used * (size_t)(OUTS * r.nq));
   close_run(&r);
 }
 
@@ -457,6 +475,7 @@ int main(void) {
                                      cmocka_unit_test(two_adjoints),
                                      cmocka_unit_test(by_mocap_bodies),
                                      cmocka_unit_test(ends),
+                                     cmocka_unit_test(without_controls),
                                      cmocka_unit_test(nothing_moves),
                                      cmocka_unit_test(refuses_definitions),
                                      cmocka_unit_test(refuses_runs)};

@@ -285,6 +285,52 @@ static void of_all(void **state) {
   close_scene(&s);
 }
 
+// By all sizes of geoms at once, of a state after another: as differences of two bodies have it.
+static void by_sizes(void **state) {
+  (void)state;
+  static const char *const sizes[] = {"geom_size"};
+  static const int pair[] = {0, 1, 1, 2, 2, 0};
+  static const double qpos[2 * 21] = {.4,  0,   0,  1,  0, 0,  0, 0,   .45, .1, .8, .6, 0,  0,
+                                      -.5, -.1, .2, .6, 0, .8, 0, .3,  -.2, .1, .6, 0,  .8, 0,
+                                      .1,  .55, .3, .6, 0, .8, 0, -.4, .2,  .1, .8, 0,  0,  .6};
+  static const double weight[6] = {1, -2, 3, .5, 2, 1};
+  BodyPair b;
+  body_open_string(
+      &b,
+      "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body><body><freejoint/><geom type='capsule' "
+      "size='.06 .12'/></body><body><freejoint/><geom type='box' size='.06 .1 .14'/></body></worldbody>"
+      "</mujoco>");
+  SinewBackend *backend = open_backend(1);
+  double dist[2][6], got[2], step = 1e-6;
+  SinewNearestPoints p = sinew_default_nearest_points();
+  p.count = 2;
+  p.qpos = qpos;
+  p.npair = 3;
+  p.pair = pair;
+  for (int side = 0; side < 2; ++side) {
+    SinewModel *moved = body_moved(b.model, "geom_size", side ? -step : step, &b.err);
+    p.model = moved;
+    p.dist = dist[side];
+    body_ok(&b, sinew_nearest_points(backend, &p, &b.err));
+    sinew_model_free(moved);
+  }
+  p.model = b.model;
+  SinewNearestBars bars = sinew_default_nearest_bars();
+  SinewParameters *by = body_parameters(b.model, sizes, 1, &b.err);
+  bars.dist = weight;
+  bars.parameters = by;
+  bars.parameter = got;
+  body_ok(&b, sinew_nearest_points_vjp(backend, &p, &bars, &b.err));
+  for (int i = 0; i < 2; ++i) {
+    double want = 0;
+    for (int k = 3 * i; k < 3 * i + 3; ++k) want += weight[k] * (dist[0][k] - dist[1][k]) / (2 * step);
+    if (!(fabs(got[i] - want) < 1e-6)) fail_msg("state %d: %.9g by sizes, difference %.9g", i, got[i], want);
+  }
+  sinew_parameters_free(by);
+  sinew_backend_close(backend);
+  body_close(&b);
+}
+
 // The surrogate is right for distances, and for points that are corners; else it is not.
 static void carried(void **state) {
   (void)state;
@@ -375,8 +421,9 @@ static void refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one),    cmocka_unit_test(against_differences),
-                                     cmocka_unit_test(of_all),           cmocka_unit_test(carried),
-                                     cmocka_unit_test(beyond_the_limit), cmocka_unit_test(refusals)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one), cmocka_unit_test(against_differences),
+                                     cmocka_unit_test(of_all),        cmocka_unit_test(by_sizes),
+                                     cmocka_unit_test(carried),       cmocka_unit_test(beyond_the_limit),
+                                     cmocka_unit_test(refusals)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

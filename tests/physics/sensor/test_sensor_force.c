@@ -253,6 +253,33 @@ static void gradients(void **state) {
     }
 }
 
+// A contact between bodies of a subtree is within it, and does not count; for one of them it does.
+static void within(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><body pos='0 0 1'><joint axis='0 1 0'/><geom size='.1'/><site name='a'/><body pos='.3 0 0'>"
+      "<joint axis='0 1 0'/><geom size='.05' contype='0' conaffinity='0'/><body pos='-.11 0 .02'><joint axis='0 1 0'/>"
+      "<geom size='.1'/><site name='c'/></body></body></body></worldbody><sensor><force site='a'/><torque site='a'/>"
+      "<force site='c'/><torque site='c'/></sensor></mujoco>");
+  mj_forward(o.mj, o.d);
+  sn_oracle_copy_state(&o);
+  sn_forward(o.m, &o.w, &o.lane);
+  sn_solve_finish(o.m, &o.w, &o.lane);
+  assert_int_equal(o.d->ncon, 1);
+  for (int i = 0; i < o.m->nsensor; ++i) {
+    sn_real value[3];
+    sn_sensor_value(o.m, &o.w, i, value);
+    for (int k = 0; k < 3; ++k) {
+      const double ought = o.d->sensordata[3 * i + k];
+      if (!(fabs((double)value[k] - ought) <= SN_TOL(1e-7, 5e-2) * (20 + fabs(ought))))
+        fail_msg("sensor %d, number %d: %.9g, MuJoCo %.9g", i, k, (double)value[k], ought);
+    }
+  }
+  sn_oracle_free(&o);
+}
+
 // A tendon that leads out of the body's subtree is not accounted for, nor is the world's own site.
 static void unsupported(void **state) {
   (void)state;
@@ -261,7 +288,8 @@ static void unsupported(void **state) {
       &o,
       "<mujoco><worldbody><site name='w'/><body name='a' pos='0 0 1'><joint axis='0 1 0'/><geom size='.1'/><site "
       "name='a'/><body name='b' pos='.3 0 0'><joint axis='0 1 0'/><geom size='.1'/><site name='b'/></body></body>"
-      "</worldbody><tendon><spatial><site site='a'/><site site='b'/></spatial></tendon><sensor><force site='a'/><force "
+      "</worldbody><tendon><spatial><site site='a'/><site site='b'/><pulley divisor='2'/><site site='b'/><site "
+      "site='a'/></spatial></tendon><sensor><force site='a'/><force "
       "site='b'/><torque site='b'/><torque site='w'/><accelerometer site='w'/></sensor></mujoco>");
   const bool want[5] = {true, false, false, false, true};
   for (int i = 0; i < 5; ++i) {
@@ -274,7 +302,7 @@ static void unsupported(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients), cmocka_unit_test(within),
                                      cmocka_unit_test(unsupported)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

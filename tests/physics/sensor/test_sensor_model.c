@@ -14,7 +14,7 @@
 static const char *const scene =
     "<mujoco><compiler inertiafromgeom='false'/>%s<option gravity='.3 0 %g' magnetic='.1 %g .3'/><worldbody>"
     "<geom name='floor' type='plane' size='3 3 1' friction='%g .1 .01'/>"
-    "<body name='upper' pos='0 0 .8'><joint name='shoulder' type='ball' stiffness='%g' damping='.2'/>"
+    "<body name='upper' pos='0 0 .8'><joint name='shoulder' type='ball' stiffness='%g %g %g' damping='.2'/>"
     "<inertial pos='.1 %g -.1' quat='1 .1 .2 0' mass='%g' diaginertia='.02 %g .03'/>"
     "<geom type='capsule' fromto='0 0 0 .2 0 -.2' size='.04' contype='0' conaffinity='0'/>"
     "<site name='upper' pos='.03 %g -.05' euler='20 40 60'/>"
@@ -37,8 +37,9 @@ static const char *const scene =
     "<framelinvel objtype='site' objname='box' reftype='camera' refname='hand'/><camprojection camera='hand' "
     "site='box'/></sensor></mujoco>";
 
-enum { PARAMETERS = 17, LONG = 8000, SENSORS = 80 };
-static const double numbers[PARAMETERS] = {-9, .5, .8, 2, .02, 1.2, .025, .02, .05, .3, .7, .2, 5, .4, .01, 1.5, .1};
+enum { PARAMETERS = 19, LONG = 8000, SENSORS = 80 };
+static const double numbers[PARAMETERS] = {-9, .5, .8, 2,  .02, 1.2, .025, .02, .05, .3,
+                                           .7, .2, 5,  .4, .01, 1.5, .1,   .3,  .2};
 static const char *const names[PARAMETERS] = {"gravity",
                                               "magnetic flux",
                                               "friction",
@@ -55,7 +56,9 @@ static const char *const names[PARAMETERS] = {"gravity",
                                               "mass of a welded body",
                                               "place of a geom",
                                               "mass of a free body",
-                                              "size of a box"};
+                                              "size of a box",
+                                              "square of a stretch",
+                                              "cube of a stretch"};
 
 static const char *const options[] = {"", "<option noslip_iterations='3' cone='elliptic'/>",
                                       "<option noslip_iterations='2'/>",
@@ -67,8 +70,8 @@ static void load(SnOracle *o, int moved, double step) {
   char xml[LONG];
   memcpy(x, numbers, sizeof x);
   if (moved >= 0) x[moved] += step;
-  const int n = snprintf(xml, sizeof xml, scene, option, x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9],
-                         x[10], x[11], x[12], x[13], x[14], x[15], x[16]);
+  const int n = snprintf(xml, sizeof xml, scene, option, x[0], x[1], x[2], x[3], x[17], x[18], x[4], x[5], x[6], x[7],
+                         x[8], x[9], x[10], x[11], x[12], x[13], x[14], x[15], x[16]);
   assert_true(n > 0 && n < LONG);
   sn_oracle_load_string(o, xml);
 }

@@ -374,6 +374,34 @@ static void bad_input(void **state) {
   sn_oracle_free(&o);
 }
 
+// What pulls from a distance is refused, whichever has the gap; and the solver is as exact as the tolerance asks for.
+static void options(void **state) {
+  (void)state;
+  static const char *const geom[] = {"", "", "adhesion='3' gap='.01'"};
+  static const char *const pair[] = {"<pair geom1='floor' geom2='ball' adhesion='2'/>",
+                                     "<pair geom1='floor' geom2='ball' adhesion='2' gap='.01'/>", ""};
+  SnHorizonSettings s = sn_horizon_defaults();
+  s.rtol = SN_R(1e-9);
+  for (int k = 0; k < 3; ++k) {
+    char xml[500];
+    SnError err = {0};
+    SnOracle o;
+    snprintf(xml, sizeof xml,
+             "<mujoco><worldbody><geom name='floor' type='plane' size='1 1 1'/><body><freejoint/>"
+             "<geom name='ball' size='.1' %s/></body></worldbody><contact>%s</contact></mujoco>",
+             geom[k], pair[k]);
+    sn_oracle_load_string(&o, xml);
+    SnHorizon *h = sn_horizon_create(o.m, &s, &err);
+    if ((h == NULL) != (k > 0)) fail_msg("model %d: %s", k, err.text);
+    if (h)
+      assert_true(h->model.opt.tolerance <= SN_R(1.01e-11) && h->model.opt.iterations >= 100);
+    else
+      assert_non_null(strstr(err.text, "adhesion and gap"));
+    sn_horizon_free(h);
+    sn_oracle_free(&o);
+  }
+}
+
 // Limits end a run with a status, and leave the world at a state that it reached.
 static void limits(void **state) {
   (void)state;
@@ -482,11 +510,17 @@ static void chatter(void **state) {
 int main(void) {
   problems[1].duration = half_period();
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(sizes),      cmocka_unit_test(convergence),
-      cmocka_unit_test(tolerances), cmocka_unit_test(outputs),
-      cmocka_unit_test(controls),   cmocka_unit_test(cube),
-      cmocka_unit_test(hand),       cmocka_unit_test(bad_input),
-      cmocka_unit_test(limits),     cmocka_unit_test(runs_are_independent),
+      cmocka_unit_test(sizes),
+      cmocka_unit_test(convergence),
+      cmocka_unit_test(tolerances),
+      cmocka_unit_test(outputs),
+      cmocka_unit_test(controls),
+      cmocka_unit_test(cube),
+      cmocka_unit_test(hand),
+      cmocka_unit_test(bad_input),
+      cmocka_unit_test(options),
+      cmocka_unit_test(limits),
+      cmocka_unit_test(runs_are_independent),
       cmocka_unit_test(chatter),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -30,6 +30,7 @@ static int teardown(void **state) {
 #define TERM(text) "model: m.xml\nterms:\n  - {name: a, " text "}\n"
 #define AFTER(text) "model: m.xml\nterms: [{name: a, residual: {control: all}}]\n" text "\n"
 #define POSITION "residual: {position: {site: tip}}"
+#define POLICY ", allowed is the name of a file beside this one that ends with .onnx"
 #define SENSORS                                                                                                        \
   "which the engine does not compute, allowed is clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, "         \
   "tendonvel, actuatorpos, actuatorvel, actuatorfrc, jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, " \
@@ -169,6 +170,9 @@ static const char *const rows[][2] = {
      "tasks/my.yaml:3:17: success: 'name': a map of its fields is wanted, or ~ to take it away"},
     {AFTER("success: {there: {name: there, term: a, below: 1}}"),
      "tasks/my.yaml:3:19: success: 'there': its name stands before it"},
+    {AFTER("policy: .net.onnx"), "tasks/my.yaml:3:9: policy: '.net.onnx'" POLICY},
+    {AFTER("policy: ../net.onnx"), "tasks/my.yaml:3:9: policy: '../net.onnx'" POLICY},
+    {AFTER("policy: net.onn"), "tasks/my.yaml:3:9: policy: 'net.onn'" POLICY},
     {"model: m.xml\nterms: {a: {residual: {control: all}}, b: ~}\n",
      "tasks/my.yaml:2:40: terms: there is no 'b' that ~ could take away"},
     {"model: m.xml\nterms: {}\n", "tasks/my.yaml:2:8: terms: a list of 1 to 256 entries is wanted"},
