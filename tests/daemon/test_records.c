@@ -177,6 +177,48 @@ static void test_life_of_a_session(void **state) {
   sn_test_unsubscribe(&all);
 }
 
+// A plan of a stream says its deadline; a change while a plan is made says of which.
+static void test_under_way(void **state) {
+  (void)state;
+  SnTestSubscriber all;
+  SnTestChange change;
+  Sinew__V1__Reply *opened;
+  subscribe_to_all(&all);
+  const uint64_t session = sn_test_open(&client, "arm_reach", 7, &opened);
+  expect_open(&all, session);
+  SnTestStream s = sn_test_stream_start(&client, session, 60, 0.05);
+  sn_test_stream_state(&s, opened->open->initial, -1);
+  Sinew__V1__Record *r = sn_test_expect_record(&all, KIND(BEGIN));
+  assert_true(r->begin->streamed && r->begin->deadline == 0.05);
+  sn_test_record_done(r);
+  sn_test_stream_await(&s, opened->open->initial->time);
+  sn_test_stream_request(&s, true, 0, 0);
+  sn_test_stream_end(&s, SINEW__V1__STREAM_REPLY__END__STOPPED, 10);
+
+  sn_test_send_plan(&client, session, opened->open->initial, 60);  // until the session is closed
+  while ((r = sn_test_record(&all, 10)) && r->body_case == KIND(PLAN)) sn_test_record_done(r);
+  assert_true(r && r->body_case == KIND(BEGIN));
+  const uint64_t sequence = r->begin->sequence;
+  assert_true(sequence > 0 && r->begin->deadline == 60);
+  sn_test_record_done(r);
+  sn_test_change_begin(&change, session);
+  sn_test_change_weight(&change, 0, "reach", 4);
+  Sinew__V1__Request request = sn_test_change_request(&change);
+  sn_test_send(&client, &request);
+  r = sn_test_expect_record(&all, KIND(CONFIG));
+  assert_int_equal(r->config->plan, sequence);
+  sn_test_record_done(r);
+  Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
+  close.session = session;
+  request = (Sinew__V1__Request)SINEW__V1__REQUEST__INIT;
+  request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
+  request.close = &close;
+  sn_test_send(&client, &request);
+  for (int k = 0; k < 3; ++k) sn_test_done(sn_test_receive(&client, 10));
+  sn_test_done(opened);
+  sn_test_unsubscribe(&all);
+}
+
 // What is refused leaves no record.
 static void test_refused(void **state) {
   (void)state;
@@ -277,10 +319,8 @@ static void test_slow_subscriber(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_life_of_a_session),
-      cmocka_unit_test(test_refused),
-      cmocka_unit_test(test_late_subscribers),
-      cmocka_unit_test(test_slow_subscriber),
+      cmocka_unit_test(test_life_of_a_session), cmocka_unit_test(test_under_way),       cmocka_unit_test(test_refused),
+      cmocka_unit_test(test_late_subscribers),  cmocka_unit_test(test_slow_subscriber),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
