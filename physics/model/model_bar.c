@@ -209,6 +209,34 @@ static SnCode check_nones(const SnModel *m, const SnModel *moved, int p, SnError
   return SN_OK;
 }
 
+// What a link's inertia gives to the diagonal of M at a dof whose body is simple: its centre of mass does not move
+// about the joints.
+static double simple_inertia(const SnModel *m, int dof) {
+  const int j = m->dof_jntid[dof], type = m->jnt_type[j], link = m->dof_bodyid[dof], turn = dof - m->jnt_dofadr[j];
+  const bool slides = type == SN_JNT_SLIDE || (type == SN_JNT_FREE && turn < 3);
+  if (slides) return (double)m->link_mass[link];
+  const sn_real *I = m->link_inertia + 6 * link, *x = m->jnt_axis + 3 * j;
+  if (type != SN_JNT_HINGE) return (double)I[turn % 3];
+  return (double)(x[0] * x[0] * I[0] + x[1] * x[1] * I[1] + x[2] * x[2] * I[2] +
+                  2 * (x[0] * x[1] * I[3] + x[0] * x[2] * I[4] + x[1] * x[2] * I[5]));
+}
+
+// The adjoint takes the inertia of simple bodies from their links and armatures, a step from dof_M0. Where a parameter
+// does not move both alike, as dof_M0 stays, what is between counts as armature.
+static bool add_simple(SnModelTangents *t, const SnModel *plus, const SnModel *minus, double per) {
+  int field = 0;
+  while (t->field[field].pointer != offsetof(SnModelBar, dof_arm)) ++field;
+  for (int i = 0; i < plus->nv; ++i) {
+    if (!plus->dof_simplenum[i]) continue;
+    const double up = simple_inertia(plus, i) + (double)plus->dof_arm[i];
+    const double down = simple_inertia(minus, i) + (double)minus->dof_arm[i];
+    const double d = (double)plus->dof_M0[i] - (double)minus->dof_M0[i] - (up - down);
+    const double noise = 64 * (double)SN_EPS * fmax(fabs(up), fabs((double)plus->dof_M0[i]));
+    if (fabs(d) > noise && !add_entry(t, field, i, d * per)) return false;
+  }
+  return true;
+}
+
 static SnCode add_parameter(SnModelTangents *t, const SnModel *m, const SnModel *plus, const SnModel *minus,
                             double step, int p, SnError *err) {
   BarField up[BAR_FIELDS], down[BAR_FIELDS];
@@ -230,6 +258,7 @@ static SnCode add_parameter(SnModelTangents *t, const SnModel *m, const SnModel 
                                                  : add_values(t, k, up + k, down + k, per);
     if (!ok) return sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
   }
+  if (!add_simple(t, plus, minus, per)) return sn_fail(err, SN_ERR_MEMORY, "parameters of a model: out of memory");
   return SN_OK;
 }
 

@@ -133,10 +133,11 @@ SN_LOCAL sn_real energy_kinetic(const SnModel *m, const SnWorld *w) {
   return sum;
 }
 
+// Rows of M of a simple body are constants: by velocities and positions its energy goes by these, not by the link.
 SN_LOCAL void energy_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int link, sn_real bar) {
   const sn_real *G = w->link_xinertia + 6 * link, *c = w->link_xcom + 3 * link, *twist = w->cvel + 6 * link;
+  const bool simple = m->body_dofnum[link] > 0 && m->dof_simplenum[m->body_dofadr[link]] > 0;
   sn_real vel[6], P[3], L[3], arm[3], t[3], force[3], torque[3];
-  sn_real *out = sn_twist_bar(m, a, link, SN_VEL);
   sn_point_velocity(m, w, link, c, vel);
   sn_scale3(P, vel + 3, bar * m->link_mass[link]);
   sn_set3(L, G[0] * twist[0] + G[3] * twist[1] + G[4] * twist[2], G[3] * twist[0] + G[1] * twist[1] + G[5] * twist[2],
@@ -144,12 +145,15 @@ SN_LOCAL void energy_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
   sn_scale3(L, L, bar);
   sn_sub3(arm, c, sn_twist_origin(m, w, link));
   sn_cross(t, arm, P);
-  sn_addto3(out, L);
-  sn_addto3(out, t);
-  sn_addto3(out + 3, P);
   sn_cross(force, P, vel);
   sn_cross(torque, L, vel);
-  sn_point_wrench(m, w, a, link, c, force, torque);
+  if (!simple) {
+    sn_real *out = sn_twist_bar(m, a, link, SN_VEL);
+    sn_addto3(out, L);
+    sn_addto3(out, t);
+    sn_addto3(out + 3, P);
+    sn_point_wrench(m, w, a, link, c, force, torque);
+  }
 #if defined(SN_MODEL_BARS)
   SnModelBar *to = sn_model_bar(a);
   const sn_real *R = w->xmat + 9 * link;
@@ -165,7 +169,8 @@ SN_LOCAL void energy_link_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 SN_LOCAL void energy_kinetic_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, sn_real bar) {
   for (int k = 0; k < m->nlink; ++k)
     if (m->body_treeid[m->level_body[k]] >= 0) energy_link_vjp(m, w, a, m->level_body[k], bar);
-  for (int i = 0; i < m->nv; ++i) a->qvel_bar[i] += bar * m->dof_arm[i] * w->qvel[i];
+  for (int i = 0; i < m->nv; ++i)
+    a->qvel_bar[i] += bar * (m->dof_simplenum[i] ? m->dof_M0[i] : m->dof_arm[i]) * w->qvel[i];
 #if defined(SN_MODEL_BARS)
   for (int i = 0; sn_model_bar(a) && sn_model_bar(a)->dof_arm && i < m->nv; ++i)
     sn_model_bar(a)->dof_arm[i] += bar / 2 * w->qvel[i] * w->qvel[i];

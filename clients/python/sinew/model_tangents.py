@@ -21,7 +21,7 @@ class ModelTangents:
     Derivatives by the numbers of the model are exact. They are multiplied by central differences of these models: so
     whatever a compiler makes of a parameter counts, and costs nothing where a motion is gone through.
 
-    >>> light, heavy = (model.replace(body_mass=model.body_mass * x) for x in (1 - 1e-5, 1 + 1e-5))
+    >>> light, heavy = (model.replace(body_mass=model.body_mass * x).with_constants() for x in (1 - 1e-5, 1 + 1e-5))
     >>> mass = sinew.ModelTangents(model, [heavy], [light], [1e-5])  # by the logarithm of all masses
     >>> sinew.rollout_vjp(rollout, qpos=bar, parameters=mass).parameters  # (N, 1)
 
@@ -30,7 +30,8 @@ class ModelTangents:
     model : Model
         The model, or one of its structure.
     plus, minus : sequence of Model, (P,)
-        The model with each parameter moved by ``steps``: compiled anew, or made by `Model.replace`.
+        The model with each parameter moved by ``steps``: compiled anew, or made by `Model.replace`. Constants at
+        ``qpos0`` count as these models have them: `Model.with_constants` lets them follow.
     steps : array_like, (P,)
         How far they were moved, above 0. About 1e-5 of a parameter's size does.
 

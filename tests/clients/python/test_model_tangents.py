@@ -276,6 +276,29 @@ def test_ways_of_their_own(body: str, arrays: tuple[str, ...], integrator: str) 
         assert motion.compare(motion.direction(name), 1e-5) != 0
 
 
+SIMPLE = """<worldbody><body pos="0 0 0.5"><freejoint/><geom type="box" size="0.1 0.08 0.06"/></body>
+  <body pos="1 0 0"><joint type="slide" axis="1 0 0" armature="0.2"/><joint type="slide" axis="0 1 0"/>
+    <geom size="0.05"/></body>
+  <body pos="2 0 0"><joint axis="0 0 1"/><geom type="box" size="0.05 0.06 0.07"/></body>
+  <body pos="3 0 0"><joint axis="0 0.6 0.8" pos="0 0.1 0" damping="0.1"/><geom type="box" size="0.05 0.06 0.07"/></body>
+  </worldbody><sensor><e_kinetic/></sensor>"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "implicitfast", "implicit", "RK4"])
+def test_inertia_of_simple_bodies(integrator: str) -> None:
+    """A step takes theirs from `dof_M0`, which stays unless it is given, whatever becomes of masses."""
+    text = f'<mujoco><option timestep="0.004" tolerance="1e-15" integrator="{integrator}"/>{SIMPLE}</mujoco>'
+    compiled = sinew.Model.from_string(text)
+    for model in (compiled, compiled.replace(body_mass=1.3 * compiled.body_mass)):
+        motion = Motion(model, 8)
+        motion.bars["sensordata"] = motion.rng.standard_normal((9, 1))
+        for name in ("dof_M0", "body_mass", "body_inertia", "dof_armature"):
+            moved = motion.direction(name)
+            alone = motion.compare(moved, 1e-5)
+            if model is compiled and name != "dof_M0":
+                assert alone != motion.compare(lambda h, moved=moved: moved(h).with_constants(), 1e-5)
+
+
 def test_a_hand(myosuite: Path) -> None:
     """Muscles, and tendons around spheres and cylinders."""
     model = sinew.Model.load(myosuite / "envs/myo/assets/hand/myohand_pose.xml").with_options(tolerance=1e-15)
