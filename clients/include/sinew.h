@@ -824,16 +824,18 @@ SINEW_API SinewStatus sinew_integrators_vjp(SinewBackend *backend, SinewIntegrat
 typedef struct SinewNearestPoints {
   size_t size;
   const SinewModel *model;
-  int count;            // N
-  const double *qpos;   // (N, nq); NULL: qpos0
-  const double *mocap;  // (N, nmocap, 7) poses of mocap bodies; NULL: the model's
-  int npair;            // K
-  const int *pair;      // (K, 2) geoms
-  double limit;         // distance beyond which none are looked for [m]; 0: no limit
-  double *dist;         // (N, K) as SinewDistance has them, and so do the others
-  double *from;         // (N, K, 3)
-  double *to;           // (N, K, 3)
-  double *normal;       // (N, K, 3)
+  int count;                 // N
+  const double *qpos;        // (N, nq); NULL: qpos0
+  const double *mocap;       // (N, nmocap, 7) poses of mocap bodies; NULL: the model's
+  int npair;                 // K
+  const int *pair;           // (K, 2) geoms
+  double limit;              // distance beyond which none are looked for [m]; 0: no limit
+  double *dist;              // (N, K) as SinewDistance has them, and so do the others
+  double *from;              // (N, K, 3)
+  double *to;                // (N, K, 3)
+  double *normal;            // (N, K, 3)
+  SinewInterrupt interrupt;  // ends calls, the way back too; NULL: nothing does
+  void *interrupt_user;      // handed to it
 } SinewNearestPoints;
 
 // Returns zeros.
@@ -846,8 +848,9 @@ static inline SinewNearestPoints sinew_default_nearest_points(void) {
 
 // Finds nearest points as sinew_geom_distance does, on the threads of a CPU, the same bits whatever their number. The
 // states need no body: only poses are computed of them. Returns SINEW_ERR_ARGUMENT, SINEW_ERR_DIVERGED (a state with a
-// number that is NaN or beyond 1e10) or SINEW_ERR_MEMORY on failure. Returns SINEW_ERR_UNSUPPORTED (the backend is no
-// CPU) and SINEW_ERR_STATE too, as sinew_geom_distance. Then outputs hold anything, and the text tells where.
+// number that is NaN or beyond 1e10), SINEW_ERR_MEMORY or SINEW_ERR_INTERRUPTED on failure. Returns
+// SINEW_ERR_UNSUPPORTED (the backend is no CPU) and SINEW_ERR_STATE too, as sinew_geom_distance. Then outputs hold
+// anything, and the text tells where.
 SINEW_API SinewStatus sinew_nearest_points(SinewBackend *backend, const SinewNearestPoints *points, SinewError *err);
 
 // Holds derivatives of a number by nearest points, and where those by states go. Each may be NULL.

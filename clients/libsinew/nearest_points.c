@@ -11,6 +11,7 @@
 #include "clients/libsinew/backend_private.h"
 #include "clients/libsinew/coordinates_private.h"
 #include "clients/libsinew/data_private.h"
+#include "clients/libsinew/interrupt_private.h"
 #include "clients/libsinew/parameters_private.h"
 #include "physics/base/vec.h"
 #include "physics/collision/collision.h"
@@ -35,6 +36,7 @@ typedef struct Call {
   SinewNearestPoints at;
   SinewNearestBars bars;
   bool back;
+  ApiInterrupt interrupt;
   int threads;
   Bench *bench;        // (threads)
   atomic_int next;     // state to be taken
@@ -103,7 +105,7 @@ static SinewStatus write_bars(const Call *c, const Bench *b, size_t i) {
   return isfinite(sum) ? SINEW_OK : SINEW_ERR_DIVERGED;
 }
 
-static SinewStatus work_on(const Call *c, Bench *b, size_t i, SinewError *err) {
+static SinewStatus work_on(Call *c, Bench *b, size_t i, SinewError *err) {
   const SnModel *m = &b->body->model;
   SnWorld *w = &b->body->world;
   const size_t npair = (size_t)c->at.npair;
@@ -119,6 +121,7 @@ static SinewStatus work_on(const Call *c, Bench *b, size_t i, SinewError *err) {
     SnPlacedGeom g[2];
     SnDistance r;
     SnError why;
+    if (k % 64 == 63 && api_interrupt_look(&c->interrupt)) return api_interrupt_fail(err);
     place(m, w, c->at.pair + 2 * k, g);
     if (sn_geom_distance(m, g, g + 1, c->at.limit == 0 ? (double)INFINITY : c->at.limit, &r, &why) != SN_OK)
       return api_hand_on(err, &why);
@@ -137,9 +140,12 @@ static SinewStatus work_on(const Call *c, Bench *b, size_t i, SinewError *err) {
 
 static void work(void *argument, int thread) {
   Call *c = argument;
-  for (int i = atomic_fetch_add(&c->next, 1); i < c->at.count; i = atomic_fetch_add(&c->next, 1))
+  for (int i = atomic_fetch_add(&c->next, 1); i < c->at.count && !api_interrupt_look(&c->interrupt);
+       i = atomic_fetch_add(&c->next, 1))
     atomic_store(&c->status[i], (int)work_on(c, &c->bench[thread], (size_t)i, NULL));
 }
+
+static void watch(void *argument) { api_interrupt_look(&((Call *)argument)->interrupt); }
 
 static SinewStatus check_points(const Call *c, const SinewBackend *backend, SinewError *err) {
   const SinewNearestPoints *at = &c->at;
@@ -223,10 +229,13 @@ static SinewStatus run(Call *c, SinewBackend *backend, SinewError *err) {
   if (!c->bench || !c->status) status = api_fail(err, SINEW_ERR_MEMORY, "%s: out of memory", c->who);
   for (int i = 0; status == SINEW_OK && i < c->threads; ++i) status = open_bench(c, &c->bench[i], err);
   if (status != SINEW_OK) return status;
+  c->interrupt = (ApiInterrupt){.ask = c->at.interrupt, .user = c->at.interrupt_user};
+  api_interrupt_begin(&c->interrupt);
   if (c->threads > 1)
-    sn_pool_run(backend->pool, work, c);
+    sn_pool_run_watched(backend->pool, work, watch, c);
   else
     work(c, 0);
+  if (api_interrupt_look(&c->interrupt)) return api_interrupt_fail(err);
   for (int i = 0; i < c->at.count; ++i) {
     SinewError why;
     if (atomic_load(&c->status[i]) == SINEW_OK) continue;

@@ -20,6 +20,7 @@ SinewNearestPoints points_at(const Model &model, int count, const In &qpos, cons
   at.qpos = data_of(qpos, "qpos", static_cast<size_t>(count) * s->nq);
   at.mocap = data_of(mocap, "mocap", static_cast<size_t>(count) * 7 * s->nmocap);
   at.limit = limit;
+  at.interrupt = interrupt;
   return at;
 }
 

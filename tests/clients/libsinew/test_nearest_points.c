@@ -420,10 +420,45 @@ static void refusals(void **state) {
   close_scene(&s);
 }
 
+static bool had_enough(void *asked) { return ++*(int *)asked == 2; }
+
+// Many pairs, and so many states, take long enough to be asked about twice.
+static void interrupted(void **state) {
+  (void)state;
+  enum { MANY = 400000 };
+  for (int threads = 1; threads <= 2; ++threads)
+    for (int of_states = 0; of_states < 2; ++of_states) {
+      Scene s;
+      open_scene(&s, threads);
+      SinewNearestPoints p = points_of(&s);
+      SinewNearestBars bars = sinew_default_nearest_bars();
+      const int npair = of_states ? 1 : MANY;
+      int *pair = malloc(sizeof *pair * 2 * (size_t)npair), asked = 0;
+      assert_non_null(pair);
+      for (int k = 0; k < 2 * npair; ++k) pair[k] = s.pair[k % (2 * s.npair)];
+      p.count = of_states ? MANY : 1;
+      p.qpos = p.mocap = NULL;
+      p.npair = npair;
+      p.pair = pair;
+      p.dist = p.from = p.to = p.normal = NULL;
+      p.interrupt = had_enough;
+      p.interrupt_user = &asked;
+      refused(&s, sinew_nearest_points(s.backend, &p, &s.b.err), SINEW_ERR_INTERRUPTED, "interrupted by its caller");
+      assert_int_equal(asked, 2);
+      asked = 0;
+      refused(&s, sinew_nearest_points_vjp(s.backend, &p, &bars, &s.b.err), SINEW_ERR_INTERRUPTED, "interrupted");
+      assert_int_equal(asked, 2);
+      p.count = p.npair = 1;
+      body_ok(&s.b, sinew_nearest_points(s.backend, &p, &s.b.err));
+      free(pair);
+      close_scene(&s);
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one), cmocka_unit_test(against_differences),
                                      cmocka_unit_test(of_all),        cmocka_unit_test(by_sizes),
                                      cmocka_unit_test(carried),       cmocka_unit_test(beyond_the_limit),
-                                     cmocka_unit_test(refusals)};
+                                     cmocka_unit_test(refusals),      cmocka_unit_test(interrupted)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

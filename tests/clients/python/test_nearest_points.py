@@ -10,6 +10,8 @@ import pytest
 import sinew
 from sinew.errors import ArgumentError, DivergedError, NotFoundError, UnsupportedError
 
+from processes import interrupt
+
 XML = """<mujoco><worldbody>
 <body name="table" mocap="true" pos="0 0 .1"><geom name="table" type="box" size=".5 .5 .05"/></body>
 <body name="arm" pos="0 0 .6"><joint name="turn" type="ball"/>
@@ -231,3 +233,34 @@ def test_bad_input_is_refused_in_words(
 
 def back(model: sinew.Model, states: np.ndarray, **arguments: Any) -> sinew.NearestGradient:
     return sinew.nearest_points_vjp(sinew.nearest_points(model, {"qpos": states}, PAIRS), **arguments)
+
+
+INTERRUPTED = """
+import sys, time
+import numpy as np
+import sinew
+from test_nearest_points import PAIRS, XML
+
+model = sinew.Model.from_string(XML)
+many = np.tile([[1, 2], [0, 4]], (1_000_000, 1))
+one = sinew.nearest_points(model, None, PAIRS)
+found = sinew.nearest_points(model, {"qpos": np.tile(model.qpos0, (200_000, 1))}, PAIRS)
+bar = np.ones_like(found.dist)
+calls = {
+    "pairs": lambda: sinew.nearest_points(model, None, many, threads=1),
+    "states": lambda: sinew.nearest_points_vjp(found, dist=bar),
+}
+print("ready", flush=True)
+try:
+    while True:
+        calls[sys.argv[1]]()
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic(), flush=True)
+assert np.array_equal(sinew.nearest_points(model, None, PAIRS).dist, one.dist)
+print("goes on", flush=True)
+"""
+
+
+@pytest.mark.parametrize("call", ["pairs", "states"])
+def test_ctrl_c_ends_a_call(call: str) -> None:
+    interrupt(INTERRUPTED, call, 0.5)
