@@ -167,6 +167,17 @@ void sinew_batch_free(SinewBatch *b) {
 
 const SinewModel *sinew_batch_model(const SinewBatch *batch) { return batch ? batch->model : NULL; }
 
+size_t sinew_batch_memory(const SinewBatch *b) {
+  if (!b) return 0;
+  const SnModel *m = b->m;
+  const SnCost none = {0};
+  const SnBackendRoom room = {.max_step = b->steps, .gradients = b->kept ? b->capacity : 0};
+  const double rows = b->steps + 1.0, turns = m->nq != m->nv, real = sizeof(double);
+  const double kept = b->kept ? m->nq + m->nv + m->na + 2.0 * b->steps * m->nu + turns * rows * (m->nq + m->nv) : 0;
+  const double own = b->capacity * (kept + rows * (b->cost ? b->cost->ntarget : 0) + 7.0 * m->nmocap) * real;
+  return (size_t)(own + sn_backend_bytes(b->backend->backend, m, b->cost ? b->cost : &none, &room));
+}
+
 SinewState sinew_batch_initial(const SinewBatch *batch) {
   if (!batch) return (SinewState){0};
   const SnModel *m = batch->m;

@@ -172,6 +172,7 @@ void bind_batch(nb::module_ &m) {
       .def(nb::init<const Model &, const Backend &, const Task *, int, int, bool, double, const Cfd *>(),
            nb::arg("model"), nb::arg("backend"), nb::arg("task").none(), nb::arg("capacity"), nb::arg("steps"),
            nb::arg("gradients"), nb::arg("max_velocity"), nb::arg("cfd").none())
+      .def_prop_ro("memory", [](const Batch &x) { return sinew_batch_memory(x.handle.get()); })
       .def_prop_ro("terms", [](const Batch &x) { return sinew_batch_terms(x.handle.get()); })
       .def("rollout", &rollout, nb::arg("count"), nb::arg("steps"), nb::arg("one_state"), nb::arg("one_ctrl"),
            nb::arg("time").none(), nb::arg("qpos").none(), nb::arg("qvel").none(), nb::arg("act").none(),

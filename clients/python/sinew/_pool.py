@@ -23,8 +23,9 @@ from sinew.model import Model
 __all__ = ["Key", "Lease", "lease", "threads_of_cpu"]
 
 _MOST_IDLE = 256  # batches: a return over a short horizon has one for each of its calls
-_MOST_MODELS = 16  # of idle batches: each has a world for every thread, megabytes of a hand
-_MOST_NUMBERS = 32 << 20  # doubles that idle batches may hold
+_MOST_NUMBERS = 32 << 20  # doubles of trajectories that idle batches may hold
+_MODELS = 16  # so many may have idle batches, whatever worlds these have for every thread
+_MOST_BYTES = 128 << 20  # of idle batches, where more models have some; a device's own memory is not in it
 _SLACK = 4  # an idle batch serves calls that need at least this part of it
 
 
@@ -81,6 +82,7 @@ class _Held:
     capacity: int
     steps: int
     numbers: int  # about how many doubles of trajectories it holds
+    memory: int  # about how many bytes it takes at most, with worlds for every thread
     model: ReferenceType[Model]  # whose death ends its use: nobody else can ask for a batch of this key
 
 
@@ -97,7 +99,7 @@ class _Cache:
             for held in self.idle
             if held.capacity >= count and held.steps >= steps and held.capacity * held.steps <= most and held.key == key
         ]
-        for held in sorted(fitting, key=lambda held: held.numbers) if len(fitting) > 1 else fitting:
+        for held in sorted(fitting, key=lambda held: held.memory) if len(fitting) > 1 else fitting:
             if not held.backend.enter(wait=False):
                 continue
             try:
@@ -144,7 +146,9 @@ class _Cache:
 def _too_many(idle: list[_Held]) -> bool:
     if len(idle) > _MOST_IDLE or sum(held.numbers for held in idle) > _MOST_NUMBERS:
         return True
-    return len(idle) > _MOST_MODELS and len({id(held.key.model) for held in idle}) > _MOST_MODELS
+    if len(idle) <= _MODELS or len({id(held.key.model) for held in idle}) <= _MODELS:
+        return False
+    return any(held.key.device != "cpu" for held in idle) or sum(held.memory for held in idle) > _MOST_BYTES
 
 
 _cache = _Cache()
@@ -220,7 +224,7 @@ def _make(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> _H
         backend.leave()
         raise
     numbers = count * (steps + 1) * (model.nq + model.nv + 2 * model.nu)
-    return _Held(key, backend, batch, count, steps, numbers, ref(model, _model_died))
+    return _Held(key, backend, batch, count, steps, numbers, batch.memory, ref(model, _model_died))
 
 
 def lease(key: Key, model: Model, cfd: CFD | None, count: int, steps: int) -> Lease:

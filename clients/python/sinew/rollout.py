@@ -336,8 +336,9 @@ def rollout(
 
     Notes
     -----
-    Worlds are kept ready for the next call, of up to sixteen models. Where more take turns, each call makes its worlds
-    anew: roll out many at once, or give copies of one model as `models`.
+    Worlds are kept ready for the next call: those of sixteen models, on the CPU of as many more as take 128 MB in all.
+    Where more take turns, each call makes its worlds anew: roll out many at once, or give copies of one model as
+    `models`.
     """
     model = derived_model(model, integrator)
     given = inputs(model, state, ctrl, nstep)

@@ -71,6 +71,9 @@ static void test_rollouts_are_steps(void **state) {
     assert_true(x.status[i] == SINEW_OK && x.good_states[i] == ROWS && x.cost[i] == 0);
   }
   assert_int_equal(sinew_batch_terms(batch), 0);
+  SinewBatch *with = make_batch(model, NULL, cpu, true);
+  assert_true(sinew_batch_memory(batch) > 1000 && sinew_batch_memory(with) > sinew_batch_memory(batch) + 8 * N * ROWS);
+  sinew_batch_free(with);
   const SinewState start = sinew_batch_initial(batch);
   assert_true(start.time == 0 && start.qpos[0] == 1 && start.qvel[0] == 0 && start.mocap[0] == 0.3);
   sinew_batch_free(batch);
@@ -422,6 +425,7 @@ static void test_rollouts_refused(void **state) {
   test_refused(sinew_batch_rollout(batch, NULL, &err), &err, SINEW_ERR_ARGUMENT, "NULL");
   test_refused(sinew_batch_rollout(NULL, &r[0], &err), &err, SINEW_ERR_ARGUMENT, "batch is NULL");
   assert_null(sinew_batch_model(NULL));
+  assert_int_equal(sinew_batch_memory(NULL), 0);
   assert_int_equal(sinew_batch_terms(NULL), 0);
   assert_null(sinew_batch_initial(NULL).qpos);
   sinew_batch_free(NULL);

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import sinew
 from numpy.typing import NDArray
+from sinew import _pool
 from sinew.errors import ArgumentError, DivergedError, SinewError, StateError
 
 from bodies import body, controls, mujoco_states, states
@@ -643,3 +644,18 @@ def test_accelerations_behind_noslip(integrator: str) -> None:
     found = sinew.rollout_vjp(sinew.rollout(model, {"qpos": turned(0), "qvel": qvel}, nstep=4), **bars).qpos
     slope = found @ (turned(1e-6) - turned(-1e-6)) / 2e-6
     assert slope == pytest.approx((number(turned(1e-6)) - number(turned(-1e-6))) / 2e-6, rel=1e-7)
+
+
+def test_models_in_turn_keep_their_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as bytes allow; where they do not, those of sixteen."""
+    monkeypatch.setattr(_pool, "_cache", _pool._Cache())
+    b = body("cube")
+    models = [b.model.replace(dof_damping=b.model.dof_damping + 0.01 * i) for i in range(40)]
+    for model in models:
+        sinew.rollout(model, nstep=3, threads=1)
+    assert {id(held.key.model) for held in _pool._cache.idle} == {id(model._native) for model in models}
+    monkeypatch.setattr(_pool, "_MOST_BYTES", 5000)
+    assert _pool._cache.idle[0].memory > 5000
+    sinew.rollout(models[0], nstep=3, threads=1)
+    assert len(_pool._cache.idle) == 16
+    assert _pool._cache.idle[-1].key.model is models[0]._native
