@@ -165,6 +165,8 @@ def _steps(model: Model, ctrl: tuple[int, ...] | None, nstep: int | None) -> tup
         raise ArgumentError(f"ctrl: shape {shape_text(ctrl)}, expected {expected}")
     if nstep is not None and whole("nstep", nstep) != ctrl[-2]:
         raise ArgumentError(f"nstep: {nstep}, but ctrl has {ctrl[-2]} rows of controls")
+    if 0 in ctrl[:-1]:
+        raise ArgumentError(f"ctrl: shape {shape_text(ctrl)}, expected at least one rollout of one step")
     return ctrl[-2], ctrl[0] if len(ctrl) == 3 else None
 
 

@@ -144,9 +144,9 @@ def _exp(x: float) -> float:
 
 
 def _names(names: list[str]) -> str:
-    """Return names for a text."""
+    """Return names for a text that begins with "there are"."""
     named = [name for name in names if name]
-    return ", ".join(named[:12]) + (", ..." if len(named) > 12 else "") if named else "none has a name"
+    return ", ".join(named[:12]) + (", ..." if len(named) > 12 else "") if named else f"{len(names)} without a name"
 
 
 def _checked(name: str, given: str | Parameter) -> Parameter:

@@ -166,3 +166,9 @@ def test_bad_values() -> None:
         parameters.model([1.0, 2.0])
     with pytest.raises(errors.ArgumentError, match=r"MuJoCo refuses radius = -0.5: .*size"):
         parameters.model([-0.5])
+
+
+def test_elements_without_names_are_counted() -> None:
+    text = '<mujoco><worldbody><geom size="0.1"/><geom size="0.2"/></worldbody></mujoco>'
+    with pytest.raises(errors.NotFoundError, match="no geom of the name 'ball'; there are 2 without a name"):
+        Parameters(text, {"size": "geom.ball.size[0]"})
