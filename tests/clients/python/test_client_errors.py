@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import os
 import signal
@@ -398,6 +399,37 @@ def test_restarted_daemon(tmp_path: Path) -> None:
         for process in processes:
             process.terminate()
             process.wait(10)
+
+
+def test_limit_of_another_daemon(tmp_path: Path) -> None:
+    """How long a request may be is what the daemon says that is there now, to either client."""
+    endpoint = f"ipc://{tmp_path}/s"
+
+    def start(size: int) -> subprocess.Popen[bytes]:
+        options = [f"--endpoint={endpoint}", f"--parent={os.getpid()}", "--log=error", f"--message-bytes={size}"]
+        return subprocess.Popen([str(program("sinewd")), *options])
+
+    async def steps() -> None:
+        process = start(1 << 20)
+        try:
+            with sinew.Client(endpoint, timeout=20) as client:
+                async with sinew.AsyncClient(endpoint, timeout=20) as other:
+                    for size in (4000, 1 << 20):
+                        process.kill()
+                        process.wait(10)
+                        process = start(size)
+                        await asyncio.sleep(0.2)  # the end of the connection is heard
+                        for describe in (client.describe_model, other.describe_model):
+                            wanted = errors.LimitError if size == 4000 else errors.RefusedError
+                            with pytest.raises(wanted):
+                                answer: Any = describe("m" * 5000)
+                                if inspect.isawaitable(answer):
+                                    await answer
+        finally:
+            process.kill()
+            process.wait(10)
+
+    asyncio.run(steps())
 
 
 def test_interrupt(tmp_path: Path) -> None:

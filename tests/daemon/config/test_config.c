@@ -101,7 +101,7 @@ static void test_missing_file_and_long_text(void **state) {
   char text[SN_CONFIG_TEXT_SIZE + 1];
   sn_config_default(&config);
   assert_int_equal(sn_config_load(&config, "/nonexistent.yaml", &err), SN_ERR_IO);
-  assert_non_null(strstr(err.text, "/nonexistent.yaml: No such file"));
+  assert_non_null(strstr(err.text, "'/nonexistent.yaml': No such file"));
   memset(text, 'a', sizeof text - 1);
   text[sizeof text - 1] = '\0';
   assert_int_equal(sn_config_set(&config, "cache", text, &err), SN_ERR_ARGUMENT);
