@@ -170,13 +170,22 @@ static void *read_file(const char *path, int *size) {
   return bytes;
 }
 
+// Whether a file can be read; a folder cannot, as errno says then.
+static bool is_readable(const char *path) {
+  struct stat st;
+  if (access(path, R_OK) != 0) return false;
+  if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return true;
+  errno = EISDIR;
+  return false;
+}
+
 // The compiled model, or NULL and MuJoCo's own text. The list of files has those from here on, but not the one whose
 // bytes count as another's.
 static mjModel *load(const Settings *s, char *text, size_t size) {
   char why[1000] = "";
   int n = 0;
   void *bytes = s->folder ? read_file(s->model, &n) : NULL;
-  if (s->folder ? !bytes : access(s->model, R_OK) != 0) {
+  if (s->folder ? !bytes : !is_readable(s->model)) {
     snprintf(text, size, "%s: %s", s->model, strerror(errno));
     return NULL;
   }

@@ -31,6 +31,7 @@ echo '<mujoco><option integrator="discrete"><flag ipc="enable"/></option></mujoc
 
 # 3: cannot be loaded
 [ "$(status "$BIN/sinew-import" nothere.xml)" = 3 ] && grep -q 'nothere.xml: No such file' err || fail "no file"
+[ "$(status "$BIN/sinew-import" .)" = 3 ] && grep -qxF '.: Is a directory' err || fail "a folder"
 echo 'hello' >text.xml
 [ "$(status "$BIN/sinew-import" text.xml)" = 3 ] && grep -q 'text.xml: MuJoCo cannot load it' err || fail "not XML"
 [ "$(status "$BIN/sinew-import")" = 3 ] || fail "no model given"
@@ -43,6 +44,8 @@ mkfifo pipe.xml
 # 5: the output cannot be written
 [ "$(status "$BIN/sinew-import" ball.xml -o /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the image"
 [ "$(status "$BIN/sinew-import" ball.xml -d /proc/nothere/x)" = 5 ] && grep -q '/proc/nothere/x' err || fail "no room for the list"
+[ "$(status "$BIN/sinew-import" ball.xml -o /dev/full)" = 5 ] && grep -qxF '/dev/full: could not be written: not a regular file' err ||
+  fail "what is no file"
 
 # MuJoCo runs in a child, in a sandbox where the system has one; a crash of it is told with the signal and the file
 "$BIN/sinew-import" pipe.xml >out 2>err &
