@@ -577,7 +577,7 @@ static int show_flight(const Options *opt) {
   return flight_read(opt->word[1], opt->json, error, sizeof error) ? 0 : report_error(opt, "cannot be read", error);
 }
 
-int main(int argc, char **argv) {
+static int run(int argc, char **argv) {
   Options opt = {.daemon = sinew_default_client(), .timeout = 60, .deadline = 0.1};
   const struct argp argp = {OPTIONS,
                             parse_option,
@@ -620,4 +620,12 @@ int main(int argc, char **argv) {
   sinew_client_disconnect(client);
   sn_message_clear(&call.request.base);
   return result;
+}
+
+// What could not be written counts as not answered.
+int main(int argc, char **argv) {
+  const int status = run(argc, argv);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  fprintf(stderr, "sinewctl: the output could not be written: %s\n", strerror(errno));
+  return status ? status : 1;
 }

@@ -28,6 +28,7 @@ refused() {
 
 check 'r["protocol"] == 1 and "sampling" in r["planners"] and r["backends"] == ["cpu"]' hello
 check 'r["state"] == "READY"' health
+! ctl hello >/dev/full 2>"$work/err" && grep -q 'the output could not be written: No space left' "$work/err" || { cat "$work/err"; exit 1; }
 check '"sinew_uptime_seconds" in r["text"]' metrics
 ctl metrics >"$work/metrics" && grep -q '^# TYPE sinew_plan_seconds histogram$' "$work/metrics"
 check '"arm_reach" in [m["name"] for m in r["models"]]' models
