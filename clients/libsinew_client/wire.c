@@ -41,7 +41,7 @@ struct SinewClient {
   double timeout;
   int retries;
   uint64_t next_id, longest;  // the latest id that was given; the longest request that the daemon reads [bytes], 0: any
-  bool stale;                 // the connection has been made anew since the greeting: it may be another daemon
+  bool stale;                 // the connection has ended since the greeting: it may be another daemon
 };
 
 SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...) {

@@ -321,7 +321,6 @@ class Client:
         import zmq
 
         if self._socket is not None:
-            self._wire.stale = True
             self._wire.handshakes.close(self._socket)
             self._socket.close(0)
         self._socket = self._context.socket(zmq.DEALER)
@@ -362,6 +361,7 @@ class Client:
         while True:
             handshakes.check()
             if handshakes.lost:  # it may swallow what is sent until libzmq has made the next one
+                self._wire.stale = True
                 self._connect()
             if self._wire.stale and call.body != "hello" and not self._greet():
                 return None

@@ -115,7 +115,7 @@ class Wire:
         self.keys = Keys.read(self.endpoint, server_key, key_file)
         self.handshakes = Handshakes(self.endpoint, self.keys)
         self.hello: Hello | None = None
-        self.stale = False  # the connection has been made anew since the greeting: it may be another daemon
+        self.stale = False  # the connection has ended since the greeting: it may be another daemon
         self._reply: Any = type(schema.load().new("Reply"))
         self._telemetry: Any = type(schema.load().new("Telemetry"))
         self._counts = [0]
