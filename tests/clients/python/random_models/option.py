@@ -33,7 +33,7 @@ def add_option(scene: Scene) -> None:
         gravity=(0.3, [*d.reals(2, -5, 5), d.real(-12, 3)]),
         magnetic=(0.3, d.reals(3, -1, 1)),
         actuatorgroupdisable=(0.1, d.pick(["1", "2", "1 3"])),
-        noslip_iterations=(0.12, d.integer(1, 8)),
+        noslip_iterations=(0.2, d.integer(1, 8)),
         noslip_tolerance=(0.6, 0),
     )
     if theme.fluid:

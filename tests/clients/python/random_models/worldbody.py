@@ -97,7 +97,7 @@ def _add_joint(scene: Scene, body: ET.Element, kind: str) -> None:
         joint |= d.some(stiffness=(0.4, d.polynomial(1, 30)), damping=(0.5, d.polynomial(0.01, 1)))
     joint |= d.some(armature=(0.4, d.real(0.001, 0.1)), actuatorgravcomp=(0.15, "true"))
     if not ball:
-        joint |= d.some(springref=(0.25, d.real(-0.5, 0.5)), actuatorfrcrange=(0.15, d.interval(0.1, 5)))
+        joint |= d.some(springref=(0.25, d.real(-0.5, 0.5)), actuatorfrcrange=(0.3, d.interval(0.02, 2)))
     if d.chance(0.25):
         joint |= {"frictionloss": d.real(0.01, 1)} | scene.solver_parameters("friction")
     if scene.theme.springyield:
@@ -151,14 +151,16 @@ def _contact(scene: Scene, kind: str) -> Attributes:
     contact: Attributes = {}
     if d.chance(0.25):
         contact |= {"contype": d.integer(1, 3), "conaffinity": d.integer(0, 3)}
+    # The second contact of a mesh is found by a turned search, whose turn grows with margin and gap: 0.4 % of them.
+    reach = 0 if scene.exact and scene.names["mesh"] else 1
     contact |= d.some(
         condim=(0.6, d.pick([1, 3, 3, 4, 6])),
         friction=(0.5, [d.real(0.1, 1.5), d.real(0.001, 0.05), d.real(1e-4, 0.01)]),
-        margin=(0.3, d.real(0, 0.04)),
+        margin=(reach * 0.3, d.real(0, 0.04)),
         priority=(0.2, d.integer(0, 2)),
         solmix=(0.3, d.real(0, 2)),
         # Without margin or with it; not so under override, where MuJoCo's broad phase leaves such contacts out.
-        gap=(0 if theme.override else 0.15, d.real(0, 0.03)),
+        gap=(0 if theme.override else reach * 0.15, d.real(0, 0.03)),
         surfacevel=(0.3 if theme.surfacevel else 0, d.reals(d.pick([3, 6]), -0.5, 0.5)),
         adhesion=(0.3 if theme.adhesion else 0, d.real(0, 5)),
     )
