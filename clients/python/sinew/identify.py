@@ -26,7 +26,7 @@ from sinew.errors import ArgumentError, FileError
 from sinew.losses import Loss, PoseLoss, StateLoss
 from sinew.model import Model
 from sinew.parameters import Parameters
-from sinew.segments import Motion, Segments
+from sinew.segments import Motion, Segments, check_times
 
 __all__ = ["Identification", "Loss", "Motion", "PoseLoss", "Segments", "StateLoss", "identify", "predict"]
 
@@ -333,6 +333,8 @@ def identify(
             f"{rate}: allowed are 0 to below 1, and numbers above 0"
         )
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
+    if not isinstance(motions, Segments):
+        check_times(motions, substeps, float(parameters.model().opt.timestep))
     kept = len(segments) - round(held_out * len(segments))
     if kept == 0:
         raise ArgumentError(f"held_out: {held_out} of {len(segments)} segments leaves none")

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sinew._arrays import Doubles, doubles
 from sinew.errors import ArgumentError
 
-__all__ = ["Motion", "Segments"]
+__all__ = ["Motion", "Segments", "check_times"]
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Motion:
     ctrl : array_like, (T, nu), optional
         Controls from each time on. Default: zero.
     time : array_like, (T,), optional
-        Times [s], to be checked for gaps.
+        Times [s], to be checked for gaps, and that rows are as far apart as the states that they are compared with.
     name : str
         What errors call it.
     act : array_like, (T, na), optional
@@ -66,6 +66,8 @@ class Motion:
         if times.shape != (len(self.qpos),):
             raise ArgumentError(f"{self.name}: time has shape {times.shape}, expected ({len(self.qpos)},)")
         steps = np.diff(times)
+        if len(steps) and not np.median(steps) > 0:
+            raise ArgumentError(f"{self.name}: times do not ascend: {times[0]:.6g} s, then {times[1]:.6g} s")
         gap = np.flatnonzero(~(np.abs(steps - np.median(steps)) <= 0.05 * np.median(steps)))
         if len(gap):
             raise ArgumentError(
@@ -75,6 +77,21 @@ class Motion:
 
     def _numbers(self, what: str, x: ArrayLike) -> Doubles:
         return doubles(f"{self.name}: {what}", x)
+
+
+def check_times(motions: Sequence[Motion], substeps: int, timestep: float) -> None:
+    """Refuse motions whose times say that their rows are not so many steps of the model apart."""
+    frame = substeps * timestep
+    for motion in motions:
+        if motion.time is None:
+            continue
+        times = np.asarray(motion.time, np.float64)
+        between = float(times[-1] - times[0]) / max(len(times) - 1, 1)
+        if len(times) > 1 and abs(between - frame) > 1e-3 * frame:
+            raise ArgumentError(
+                f"{motion.name}: rows are {between:.6g} s apart, {substeps} steps of the model are {frame:.6g} s: set "
+                "substeps, or the model's timestep"
+            )
 
 
 def _given(motions: Sequence[Motion]) -> list[str]:

@@ -111,6 +111,18 @@ def test_what_is_kept(cube: str, tmp_path: Path) -> None:
     assert repr(found).startswith("<sinew.Identification side=0.05")
 
 
+@pytest.mark.parametrize(("scale", "substeps"), [(1000, 1), (2, 1), (1, 2)])
+def test_times_of_another_step_are_refused(cube: str, scale: float, substeps: int) -> None:
+    """Milliseconds, or every other row."""
+    parameters = Parameters(cube, {"side": Parameter("geom.cube.size", bounds=(0.02, 0.1))})
+    motions = tosses(parameters.model(), 2)
+    for motion in motions:
+        motion.time = TIMES * scale
+    text = r"toss 0: rows are .* s apart, . steps of the model are .* s: set substeps"
+    with pytest.raises(errors.ArgumentError, match=text):
+        identify(parameters, motions, steps=4, iterations=1, substeps=substeps)
+
+
 def test_bad_recordings() -> None:
     qpos, qvel = np.zeros((5, 7)), np.zeros((5, 6))
     with pytest.raises(errors.ArgumentError, match=r"toss 3: qvel has shape \(4, 6\), expected 5 rows"):
@@ -121,6 +133,8 @@ def test_bad_recordings() -> None:
         Motion(np.ma.masked_greater(np.eye(5, 7), 0), qvel, name="toss 3")
     with pytest.raises(errors.ArgumentError, match=r"toss 3: a gap at row 1: 0.02 s to the next, elsewhere 0.01 s"):
         Motion(qpos, qvel, time=[0, 0.01, 0.03, 0.04, 0.05], name="toss 3")
+    with pytest.raises(errors.ArgumentError, match=r"toss 3: times do not ascend: 0 s, then 0 s"):
+        Motion(qpos, qvel, time=np.zeros(5), name="toss 3")
     with pytest.raises(errors.ArgumentError, match=r"motions: none has 9 rows"):
         Segments.of([Motion(qpos, qvel)], 8)
     with pytest.raises(errors.ArgumentError, match=r"some have controls and some have none"):

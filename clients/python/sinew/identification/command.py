@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from sinew._extras import require
-from sinew.errors import ArgumentError, FileError
+from sinew.errors import FileError
 from sinew.identification.order import Order
 from sinew.identify import Identification, Segments, identify
 from sinew.parameters import Parameters
+from sinew.segments import check_times
 
 __all__ = ["HELP", "add_arguments", "main", "run"]
 
@@ -100,16 +101,7 @@ def _segments(order: Order, parameters: Parameters) -> Segments:
 
     model = parameters.model()
     motions = [motion for path in order.recordings for motion in read_motions(path, model)]
-    frame = order.settings["substeps"] * float(model.opt.timestep)
-    for motion in motions:
-        times = motion.time
-        assert times is not None
-        between = (float(times[-1]) - float(times[0])) / max(len(times) - 1, 1)  # type: ignore[arg-type,index]
-        if len(times) > 1 and abs(between - frame) > 1e-3 * frame:  # type: ignore[arg-type]
-            raise ArgumentError(
-                f"{motion.name}: rows are {between:.6g} s apart, {order.settings['substeps']} steps of the model are "
-                f"{frame:.6g} s: set substeps, or the model's timestep"
-            )
+    check_times(motions, order.settings["substeps"], float(model.opt.timestep))
     if order.whole:
         return Segments.whole(motions)
     cut = {name: order.settings[name] for name in ("steps", "stride") if name in order.settings}
