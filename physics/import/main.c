@@ -192,7 +192,8 @@ static mjModel *load(const Settings *s, char *text, size_t size) {
   sn_import_files_start();
   mjModel *mj =
       bytes ? sn_import_read_bytes(bytes, n, s->folder, why, sizeof why) : sn_import_read(s->model, why, sizeof why);
-  if (!mj) snprintf(text, size, "%s: MuJoCo cannot load it: %s", s->name, *why ? why : warned);
+  if (!mj)
+    snprintf(text, size, "%s: MuJoCo cannot load it: %s", s->name, *why ? why : *warned ? warned : "it says no reason");
   free(bytes);
   return mj;
 }

@@ -250,12 +250,14 @@ static void a_compiled_model_is_the_one_of_its_xml(void **state) {
   sn_model_inputs_free(inputs);
   sn_model_free(a);
   sn_model_free(b);
-  // what is no such file, or half of one, is refused with MuJoCo's own words
+  // what is no such file, or half of one, is refused with MuJoCo's own words, if it has some
   SnError no = load_error(c, write_file("text.mjb", "hello"));
   assert_text(&no, SN_ERR_FORMAT, "text.mjb: MuJoCo cannot load it: Model file has an incomplete header");
   assert_int_equal(truncate(mjb, 4000), 0);
   no = load_error(c, mjb);
   assert_text(&no, SN_ERR_FORMAT, "ball.mjb: MuJoCo cannot load it: Truncated model file");
+  no = load_error(c, write_file("empty.mjb", ""));
+  assert_text(&no, SN_ERR_FORMAT, "empty.mjb: MuJoCo cannot load it: it says no reason");
   sn_model_cache_close(c);
 }
 
