@@ -409,6 +409,9 @@ class Parameters:
             held = ", ".join(np.array(self.names)[in_frame])
             hint = f"; {held}: beside 0 the model is of another structure, a start of {100 * SHARED:g} has a derivative"
             raise ArgumentError(f"{error}{hint if held else ''}") from error
+        except UnsupportedError as error:
+            text = re.sub(r"^parameter (\d+):", lambda found: f"parameter {self.names[int(found[1])]!r}:", str(error))
+            raise UnsupportedError(text) from error
 
     def save(self, path: str | os.PathLike[str], values: ArrayLike | None = None) -> None:
         """Write the MJCF with these values, (P,), to a file; it finds meshes and pictures where they are now.

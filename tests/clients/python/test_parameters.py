@@ -172,3 +172,9 @@ def test_elements_without_names_are_counted() -> None:
     text = '<mujoco><worldbody><geom size="0.1"/><geom size="0.2"/></worldbody></mujoco>'
     with pytest.raises(errors.NotFoundError, match="no geom of the name 'ball'; there are 2 without a name"):
         Parameters(text, {"size": "geom.ball.size[0]"})
+
+
+def test_what_has_no_derivative_is_named() -> None:
+    parameters = Parameters(ARM, {"density": "geom.ball.density", "the step": Parameter("option.timestep")})
+    with pytest.raises(errors.UnsupportedError, match=r"^parameter 'the step': it moves timestep\[0\]"):
+        parameters.tangents()
