@@ -391,6 +391,8 @@ static void options(void **state) {
              "<geom name='ball' size='.1' %s/></body></worldbody><contact>%s</contact></mujoco>",
              geom[k], pair[k]);
     sn_oracle_load_string(&o, xml);
+    o.m->opt.tolerance = SN_R(1e-8);
+    o.m->opt.iterations = 10;
     SnHorizon *h = sn_horizon_create(o.m, &s, &err);
     if ((h == NULL) != (k > 0)) fail_msg("model %d: %s", k, err.text);
     if (h)
