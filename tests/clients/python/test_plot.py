@@ -98,6 +98,18 @@ def test_loops_side_by_side_have_the_same_scales(swept: Path, tmp_path: Path) ->
     assert len([axes for axes in figure.axes if axes.axison]) == len(PANELS) + 3 + 1  # and the scale of the map
 
 
+def test_names_of_loops_stand_above_those_of_lines(swept: Path) -> None:
+    loops = [read_loop(path) for path in traces(swept)[:2]]
+    with pictures():
+        figure = draw_loops(loops, ["terms"])
+        figure.draw_without_rendering()
+    assert [axes.get_title() for axes in figure.axes] == [loop.name for loop in loops]
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        assert len(legend.get_texts()) > 3  # more than a line of names
+        assert axes.title.get_window_extent().y0 >= legend.get_window_extent().y1
+
+
 def test_columns_of_the_plant(tmp_path: Path) -> None:
     (tmp_path / "run").write_text(COLUMNS)
     loop = read_loop(tmp_path / "run")

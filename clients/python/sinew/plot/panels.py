@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sinew.plot.loop import Loop, Series
-from sinew.plot.style import COLOURS, MAP, NEUTRAL, lines
+from sinew.plot.style import COLOURS, MAP, NEUTRAL, TEXT, lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PANELS", "SHARED", "available", "name_lines"]
+__all__ = ["PANELS", "SHARED", "available", "name_lines", "name_panels"]
 
 _DECADES = 5  # that a logarithmic scale shows at most
 _MOST_LINES = 8  # more are drawn as a map of colours
@@ -163,6 +163,14 @@ def name_lines(axes: Axes, columns: int) -> None:
     if axes.get_legend_handles_labels()[0]:
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False}
         axes.legend(**place, ncols=columns, columnspacing=1.2, handlelength=2.4)
+
+
+def name_panels(row: Sequence[Axes], names: Sequence[str]) -> None:
+    """Name the panels of a row, above the names of their lines."""
+    legends = [legend for axes in row if (legend := axes.get_legend()) is not None]
+    lines_of = [-(-len(x.get_texts()) // x._ncols) for x in legends]  # type: ignore[attr-defined]
+    for axes, name in zip(row, names, strict=True):
+        axes.set_title(name, pad=6 + 1.5 * (TEXT - 1) * max(lines_of, default=0))
 
 
 def _positive(values: Array) -> Array:

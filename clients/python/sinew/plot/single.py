@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sinew.errors import ArgumentError
 from sinew.plot.loop import Loop
-from sinew.plot.panels import PANELS, SHARED, available
+from sinew.plot.panels import PANELS, SHARED, available, name_panels
 from sinew.plot.style import COLUMN
 
 if TYPE_CHECKING:
@@ -63,8 +63,7 @@ def draw_loops(loops: Sequence[Loop], what: Sequence[str] = ()) -> Figure:
                 axes.set_axis_off()
         if name in SHARED:
             _share(list(row))
-    for axes, loop in zip(grid[0], loops, strict=True):
-        axes.set_title(loop.name)
+    name_panels(list(grid[0]), [loop.name for loop in loops])
     return figure
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sinew.plot.panels import name_lines
+from sinew.plot.panels import name_lines, name_panels
 from sinew.plot.style import COLOURS, COLUMN, lines
 from sinew.sweep.summary import GROUP, summary
 
@@ -44,7 +44,7 @@ def draw_table(runs: pd.DataFrame, what: Sequence[str] = ()) -> Figure:
         groups = [(_label(key, runs), group) for key, group in part.groupby(list(GROUP), sort=False)]
         for axes, name in zip(grid[:, column], names, strict=True):
             TABLE_PANELS[name](axes, groups)
-        grid[0, column].set_title(task)
+    name_panels(list(grid[0]), tasks)
     return figure
 
 
