@@ -151,8 +151,8 @@ SN_FUNC bool sn_sensor_reads(const SnModel *m, const sn_real *past, int i, sn_re
   return m->sensor_interval[2 * i] > 0 && !sn_sensor_due(m, past, i, time);
 }
 
-// A buffer after a reset: `last` is the time of its newest sample, `period` [s] that between two; times are rounded up
-// to whole steps h.
+// A buffer after a reset: `last` is the time of its newest sample, `period` [s] that between two, 0: a step; times are
+// rounded up to whole steps h.
 SN_LOCAL void history_reset(sn_real *buffer, int n, int dim, sn_real mark, sn_real last, sn_real period, sn_real h) {
   buffer[0] = mark;
   buffer[1] = (sn_real)(n - 1);
@@ -182,9 +182,11 @@ SN_FUNC void sn_past_reset(const SnModel *m, const SnLane *lane, sn_real *past) 
   }
   SN_FOR(i, m->nsensor) {
     const sn_real period = m->sensor_interval[2 * i], phase = m->sensor_interval[2 * i + 1];
-    const sn_real last = period > 0 ? (phase == 0 ? -period : phase) : -h;
+    const sn_real mark = period > 0 ? (phase == 0 ? -period : phase) : -h;
+    // no sample is taken more often than once a step
+    const sn_real apart = period > h ? period : phase == 0 ? 0 : h;
     if (m->sensor_history[2 * i] > 0)
-      history_reset(past + m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i], last, last, period, h);
+      history_reset(past + m->sensor_historyadr[i], m->sensor_history[2 * i], m->sensor_dim[i], mark, mark, apart, h);
   }
 }
 

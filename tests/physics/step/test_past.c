@@ -175,6 +175,32 @@ static void resets(void **state) {
   sn_oracle_free(&o);
 }
 
+// Intervals that are shorter than a step, as long, or longer, with phases and without.
+static void short_intervals(void **state) {
+  (void)state;
+  static const char *const interval[] = {".001", ".001 -.0005", ".00237", ".00237 -.001",
+                                         ".004", ".004 -.001",  ".0061"};
+  for (size_t i = 0; i < sizeof interval / sizeof *interval; ++i) {
+    SnOracle o;
+    char xml[600];
+    snprintf(xml, sizeof xml,
+             "<mujoco><option timestep='.004'/><worldbody><body><joint name='j' axis='1 0 0'/><geom size='.1' pos='0 "
+             ".2 0'/></body></worldbody><sensor><jointpos joint='j' nsample='5' delay='.006' interp='linear' "
+             "interval='%s'/></sensor></mujoco>",
+             interval[i]);
+    sn_oracle_load_string(&o, xml);
+    sn_world_reset(o.m, &o.w);
+    for (int step = 0; step < 20; ++step) {
+      int bad;
+      sn_oracle_check(interval[i], o.w.past, o.d->history, o.m->nhistory, SN_TOL(1e-12, 1e-5));
+      assert_true(sn_past_good(o.m, o.w.past, &bad));
+      sn_step(o.m, &o.w, &o.lane);
+      mj_step(o.mj, o.d);
+    }
+    sn_oracle_free(&o);
+  }
+}
+
 // ---- the adjoint ----
 
 enum { NX = 120, NY = 300 };
@@ -375,9 +401,10 @@ static void bad_numbers(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(readings),     cmocka_unit_test(rates),       cmocka_unit_test(chained),
-      cmocka_unit_test(out_of_order), cmocka_unit_test(resets),      cmocka_unit_test(delays),
-      cmocka_unit_test(refusals),     cmocka_unit_test(bad_numbers), cmocka_unit_test(gradients),
+      cmocka_unit_test(readings),     cmocka_unit_test(rates),    cmocka_unit_test(chained),
+      cmocka_unit_test(out_of_order), cmocka_unit_test(resets),   cmocka_unit_test(short_intervals),
+      cmocka_unit_test(delays),       cmocka_unit_test(refusals), cmocka_unit_test(bad_numbers),
+      cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
