@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from random_models.beside import compare_steps
+from random_models.beside import Report, compare_steps
 from random_models.generate import random_model
 
 EXAMPLE = """examples:
@@ -25,6 +25,7 @@ EXAMPLE = """examples:
 
 Exit status: 0, 1 where something differs. Rough and kink are differences that say nothing, and why: see
 tests/clients/python/random_models/differences.py; the other counts are of what could not be compared."""
+STEPS = ("steps", "jacobians")
 ROOT = Path(__file__).resolve().parents[4]
 
 
@@ -40,11 +41,12 @@ def main() -> int:
             continue
         differs: dict[str, Any] = {}
         if arguments.only != "derivatives":
-            steps = compare_steps(random_model(seed), seed, arguments.program)
-            counts[f"steps: {steps.outcome}"] += 1
-            if steps.outcome == "solvers apart":
-                print(f"seed {seed}: solvers apart", file=sys.stderr)
-            differs |= {f"steps: {name}": x for name, x in steps.differs.items()}
+            for kind in STEPS:
+                steps = _steps(random_model(seed, kind == "jacobians"), seed, kind, arguments)
+                counts[f"{kind}: {steps.outcome}"] += 1
+                if steps.outcome == "solvers apart":
+                    print(f"seed {seed}: {kind}: solvers apart", file=sys.stderr)
+                differs |= {f"{kind}: {name}": x for name, x in steps.differs.items()}
         if arguments.only != "steps":
             differs |= _derivatives(seed, counts, arguments.refused)
         if differs:
@@ -56,6 +58,10 @@ def main() -> int:
     if not arguments.print:
         _summarize(counts, failed, time.monotonic() - begin, arguments)
     return 1 if failed else 0
+
+
+def _steps(xml: str, seed: int, kind: str, arguments: argparse.Namespace) -> Report:
+    return compare_steps(xml, seed, arguments.program, kind == "jacobians")
 
 
 def _seeds(text: str) -> list[int]:
@@ -116,9 +122,10 @@ def _reduced(seed: int, name: str, arguments: argparse.Namespace) -> str:
     """Return the smallest model in which the same thing differs."""
     from random_models.reduce import reduced
 
-    if name.startswith("steps: "):
-        field = name.removeprefix("steps: ")
-        return reduced(random_model(seed), lambda xml: field in compare_steps(xml, seed, arguments.program).differs)
+    kind, _, field = name.partition(": ")
+    if kind in STEPS:
+        model = random_model(seed, exact=kind == "jacobians")
+        return reduced(model, lambda xml: field in _steps(xml, seed, kind, arguments).differs)
     from random_models.differences import compare_derivatives
 
     def fails(xml: str) -> bool:

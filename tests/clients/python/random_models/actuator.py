@@ -154,6 +154,7 @@ def _pid(scene: Scene) -> Attributes | None:
             ki=(0.7, d.real(0.1, 10)),
             imax=(0.4, d.real(0.01, 1)),
             slewmax=(0.3, d.real(0.1, 10)),
+            input=(0.3, d.pick(["pos", "pos vel", "pos ff", "pos vel ff"])),
         )
     )
 
@@ -162,6 +163,9 @@ def _dcmotor(scene: Scene) -> Attributes | None:
     d, where = scene.draw, _transmission(scene)
     if where is None:
         return None
+    if d.chance(0.3):
+        gains = [d.real(0, 3), d.real(0, 3), d.real(0, 2), d.pick([0, 3]), d.pick([0, 0.3]), d.real(1, 5)]
+        where |= {"input": d.pick(["pos", "pos vel", "pos vel ff voltage"]), "controller": gains}
     friction = [d.real(1, 100), d.real(0.01, 0.5), d.real(0.005, 0.05), d.real(0.02, 0.1), d.real(0.01, 0.1)]
     return (
         where
@@ -170,6 +174,8 @@ def _dcmotor(scene: Scene) -> Attributes | None:
             inductance=(0.4, d.real(1e-4, 0.05)),
             cogging=(0.3, [d.real(0.001, 0.05), d.integer(1, 12), d.real(-1, 1)]),
             lugre=(0.3, friction),
+            thermal=(0.2, [d.real(1, 3), d.real(0.5, 2), d.real(0, 0.1), d.real(0.001, 0.01), 20, d.real(20, 40)]),
+            saturation=(0.2, d.real(0.1, 1)),
         )
     )
 

@@ -24,9 +24,15 @@ FRAMES = (
     "framepos", "framequat", "framexaxis", "frameyaxis", "framezaxis", "framelinvel", "frameangvel", "framelinacc",
     "frameangacc",
 )  # fmt: skip
-OTHERS = ("camprojection", "insidesite", "distance", "normal", "fromto", "contact", "e_potential", "e_kinetic", "clock")
+OTHERS = (
+    "camprojection", "insidesite", "distance", "normal", "fromto", "contact", "e_potential", "e_kinetic", "clock",
+    "tactile", "user",
+)  # fmt: skip
 # A unit vector or quaternion, a set of numbers, and a yes or no have no cutoff.
-WHOLE = {"framequat", "framexaxis", "frameyaxis", "framezaxis", "ballquat", "normal", "fromto", "contact", "insidesite"}
+WHOLE = {
+    "framequat", "framexaxis", "frameyaxis", "framezaxis", "ballquat", "normal", "fromto", "contact", "insidesite",
+    "tactile",
+}  # fmt: skip
 CONTACT_DATA = ("found", "force", "torque", "dist", "pos", "normal", "tangent")
 
 
@@ -40,7 +46,7 @@ def add_sensors(scene: Scene) -> None:
         if measured is None:
             continue
         common = d.some(cutoff=(0 if kind in WHOLE else 0.15, d.real(0.05, 5)))
-        if scene.theme.delays and d.chance(0.3):
+        if scene.theme.delays and kind != "user" and d.chance(0.3):
             common |= {"nsample": d.integer(8, 20), "delay": d.real(0.001, 0.02)}
             common |= {"interp": d.pick(["zoh", "linear", "cubic"])} | d.some(interval=(0.4, d.real(0.002, 0.02)))
         add(section, kind, {"name": scene.name("sensor")}, measured, common)
@@ -65,6 +71,11 @@ def _measured(scene: Scene, kind: str) -> Attributes | None:
         if len(geoms) < 2 or (scene.exact and set(geoms) & set(names["searched geom"])):
             return None
         return {"geom1": geoms[0], "geom2": geoms[1], "cutoff": d.real(0.5, 2)}
+    if kind == "tactile":
+        felt = names["colliding geom"] if names["mesh"] else []
+        return {"geom": d.pick(felt), "mesh": d.pick(names["mesh"])} if felt else None
+    if kind == "user":
+        return {"dim": d.integer(1, 7), "needstage": d.pick(["pos", "vel", "acc"])}
     return _contact(scene) if kind == "contact" else {}
 
 

@@ -139,7 +139,10 @@ def _add_geom(scene: Scene, body: ET.Element, size: float) -> None:
     if scene.theme.fluid and d.chance(0.4):
         coefficients = [*d.reals(2, 0, 1), d.real(0, 2), *d.reals(2, 0, 1)]
         geom |= {"fluidshape": "ellipsoid"} | d.some(fluidcoef=(0.5, coefficients))
-    add(body, "geom", geom, _contact(scene, kind))
+    contact = _contact(scene, kind)
+    if contact.get("contype") != 0:
+        scene.names["colliding geom"].append(scene.names["geom"][-1])
+    add(body, "geom", geom, contact)
 
 
 def _contact(scene: Scene, kind: str) -> Attributes:
