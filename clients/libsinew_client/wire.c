@@ -211,6 +211,7 @@ static SinewStatus greet_again(SinewClient *client, double within, SinewError *e
 static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
                             SinewError *err) {
   const double until = sn_clock_now() + client->timeout;
+  bool asked = false;  // whether the limit that the request exceeds is of the daemon that is there now
   for (;;) {
     uint64_t id = 0;
     // A connection that has ended meanwhile may swallow what is sent until libzmq has made the next one.
@@ -222,6 +223,10 @@ static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bo
     if (status == SINEW_OK && client->stale && request->body_case != SINEW__V1__REQUEST__BODY_HELLO)
       status = greet_again(client, until - sn_clock_now(), err);
     if (status == SINEW_OK) status = sn_wire_send(client, request, &id, err);
+    if (status == SINEW_ERR_LIMIT && !asked) {
+      asked = client->stale = true;
+      continue;
+    }
     if (status == SINEW_OK) status = await_reply(client, id, until, reply, err);
     const bool coming = status == SINEW_OK && (sn_wire_coming(*reply) || (outlasts && sn_wire_stopping(*reply)));
     const bool lost = status == SINEW_ERR_TIMEOUT && client->handshake.lost;

@@ -27,7 +27,7 @@ from sinew.client.records import milliseconds, subscribed
 from sinew.client.session import Fallback, Judge, Mailbox, newest, session_settings, task_of
 from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, absence, is_coming, is_stopping
-from sinew.errors import ArgumentError, ProtocolError, RefusedError, StateError, TimedOutError
+from sinew.errors import ArgumentError, LimitError, ProtocolError, RefusedError, StateError, TimedOutError
 
 __all__ = ["AsyncClient", "AsyncSession", "AsyncStream"]
 
@@ -341,6 +341,7 @@ class AsyncClient:
         It is sent again where its session is on its way or outlasts a daemon that stops, and where the connection ends
         meanwhile.
         """
+        asked = False  # whether the limit that the request exceeds is of the daemon that is there now
         while True:
             if self._wire.stale and call.body != "hello":
                 greeting = calls.hello()
@@ -348,7 +349,13 @@ class AsyncClient:
                 if reply is None:
                     return None
                 self._wire.greet(self._wire.result(greeting, reply))
-            id, data = self._wire.encode(call.request, channel)
+            try:
+                id, data = self._wire.encode(call.request, channel)
+            except LimitError:
+                if asked:
+                    raise
+                asked = self._wire.stale = True
+                continue
             answer = asyncio.get_running_loop().create_future()
             self._waiting[id] = answer
             try:

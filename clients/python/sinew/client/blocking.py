@@ -36,7 +36,7 @@ from sinew.client.session import (
 )
 from sinew.client.snapshot import Snapshot
 from sinew.client.wire import LINGER, LONGEST, PAUSE, RECONNECT, Call, Wire, absence, is_coming, is_stopping
-from sinew.errors import ArgumentError, StateError, TimedOutError
+from sinew.errors import ArgumentError, LimitError, StateError, TimedOutError
 
 __all__ = ["Client"]
 
@@ -358,6 +358,7 @@ class Client:
         """
         handshakes = self._wire.handshakes
         until = time.monotonic() + self._wire.timeout + call.extra
+        asked = False  # whether the limit that the request exceeds is of the daemon that is there now
         while True:
             handshakes.check()
             if handshakes.lost:  # it may swallow what is sent until libzmq has made the next one
@@ -365,7 +366,13 @@ class Client:
                 self._connect()
             if self._wire.stale and call.body != "hello" and not self._greet():
                 return None
-            id, data = self._wire.encode(call.request, channel)
+            try:
+                id, data = self._wire.encode(call.request, channel)
+            except LimitError:
+                if asked:
+                    raise
+                asked = self._wire.stale = True
+                continue
             if not _send(self._socket, data):
                 return None
             self._await_handshake(until)
