@@ -186,7 +186,11 @@ static bool compare_step(StepCheck *c, CheckGradientReport *r, int step) {
   return true;
 }
 
-static bool diverged(const mjData *d) {
+// Whether MuJoCo has given up a state, or lets an activation stand that is beyond what it bounds others by, and the
+// engine all.
+static bool diverged(const mjModel *m, const mjData *d) {
+  for (int i = 0; i < m->na; ++i)
+    if (!(fabs(d->act[i]) <= mjMAXVAL)) return true;
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
@@ -237,11 +241,11 @@ static void start_elsewhere(StepCheck *c, uint64_t seed) {
   for (uint64_t place = 0; place < PLACES; ++place) {
     check_start_moving(b, seed + place);
     const int lead = (int)(25 * (1 + sn_mujoco_uniform(&b->rng)));
-    for (int k = 0; k < lead && !diverged(b->d); ++k) {
+    for (int k = 0; k < lead && !diverged(b->mj, b->d); ++k) {
       sn_mujoco_controls(b->mj, b->d, seed, k * b->mj->opt.timestep, &b->rng);
       mj_step(b->mj, b->d);
     }
-    if (diverged(b->d)) check_start_moving(b, seed + place);
+    if (diverged(b->mj, b->d)) check_start_moving(b, seed + place);
     mj_getState(b->mj, b->d, c->state, mjSTATE_INTEGRATION);
     if (reference_step(c) != NOT_SMOOTH) return;
   }
@@ -267,7 +271,7 @@ static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientR
     const bool certain_step = compare_step(c, r, step);
     if (certain_step) check_stretch_add(&c->now, b);
     mj_step(b->mj, b->d);
-    if (certain_step && !diverged(b->d)) continue;
+    if (certain_step && !diverged(b->mj, b->d)) continue;
     end_stretch(c);
     start_elsewhere(c, seed + 1000 * (uint64_t)(step + 1));
   }

@@ -925,8 +925,8 @@ SINEW_API const SinewModel *sinew_batch_model(const SinewBatch *batch);
 // Returns the state in which the task begins, without a seed; without a task qpos0 at rest. It stays valid as long as
 // the batch.
 SINEW_API SinewState sinew_batch_initial(const SinewBatch *batch);
-// Returns about the bytes of the program's own memory that a batch takes at most. Pages that no step reaches are not
-// touched.
+// Returns about the bytes of the program's own memory that the worlds, states and controls of a batch take at most. A
+// copy of the model with a task's options comes on top. Pages that no step reaches are not touched.
 SINEW_API size_t sinew_batch_memory(const SinewBatch *batch);
 // Returns the number of terms of the task's cost; 0 without a task.
 SINEW_API int sinew_batch_terms(const SinewBatch *batch);

@@ -232,7 +232,7 @@ static SinewStatus run(Call *c, SinewBackend *backend, SinewError *err) {
   c->interrupt = (ApiInterrupt){.ask = c->at.interrupt, .user = c->at.interrupt_user};
   api_interrupt_begin(&c->interrupt);
   if (c->threads > 1)
-    sn_pool_run_watched(backend->pool, work, watch, c);
+    sn_pool_run_watched(backend->pool, work, c->at.interrupt ? watch : NULL, c);
   else
     work(c, 0);
   if (api_interrupt_look(&c->interrupt)) return api_interrupt_fail(err);

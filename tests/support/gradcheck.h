@@ -35,7 +35,8 @@ typedef struct SnGradCase {
 } SnGradCase;
 
 // Runs a case with weights and directions from `seed` (printed); fails the running cmocka test and names case, sample,
-// coordinate and both numbers. Fails, too, when less than two fifths of the samples could be compared.
+// coordinate and both numbers. Fails, too, when less than half of the samples could be compared; less than two fifths
+// where MuJoCo rounds otherwise, and gives other samples.
 void sn_gradcheck(const SnGradCase *c, uint64_t seed);
 
 // Holds a world and an adjoint of the oracle's model at a base state, for the cases of stages. x of a case holds the

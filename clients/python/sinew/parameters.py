@@ -145,6 +145,8 @@ def _exp(x: float) -> float:
 
 def _names(names: list[str]) -> str:
     """Return names for a text that begins with "there are"."""
+    if not names:
+        return "none"
     named = [name for name in names if name]
     return ", ".join(named[:12]) + (", ..." if len(named) > 12 else "") if named else f"{len(names)} without a name"
 

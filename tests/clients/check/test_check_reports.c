@@ -280,9 +280,9 @@ static void servos_at_their_limit_are_ties(void **state) {
     write_file("servo.xml", text);
     cJSON *root = report_of("servo.xml --steps 200", 0, "agrees");
     const int ties = cJSON_GetObjectItem(root, "ties")->valueint;
-    assert_true(cJSON_GetObjectItem(root, "noisy_steps")->valueint <= SN_ALIKE(0, 200));
+    assert_true(SN_ALIKE(cJSON_GetObjectItem(root, "noisy_steps")->valueint, 0) == 0);
     const cJSON *next = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "next_qvel");
-    assert_true(cJSON_GetObjectItem(next, "rel")->valuedouble < SN_ALIKE(1e-10, 1));
+    assert_true(cJSON_GetObjectItem(next, "rel")->valuedouble < SN_ALIKE(1e-10, 0.1));
     assert_true(k == 2 ? ties == 0 : ties > 0);
     if (ties > 0)
       assert_non_null(

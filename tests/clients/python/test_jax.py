@@ -277,7 +277,7 @@ def test_calls_leave_resident_memory_where_it_was() -> None:
         (np.zeros((2, 5, 2)), {"qvel": np.zeros((3, 10))}, "ctrl: 2 rows, expected 1 or 3 as qvel has"),
         (np.zeros((5, 2), np.float16), None, "ctrl: numbers of type float16, expected float32 or float64"),
         (np.zeros((5, 2), complex), None, "ctrl: numbers of type complex128"),
-        (np.zeros((0, 2)), None, "1 rollouts of 0 steps, expected at least one of one"),
+        (np.zeros((0, 2)), None, r"ctrl: shape \(0, 2\), expected at least one rollout of one step"),
         (None, None, "ctrl: None"),
     ],
 )

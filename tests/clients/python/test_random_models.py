@@ -16,8 +16,10 @@ def test_derivatives(seed: int) -> None:
     report = differences.compare_derivatives(random_model(seed, exact=True), seed)
     print(f"seed {seed}: {report.outcome}, {dict(report.verdicts)}")
     assert not report.differs, f"tests/random_models.sh --only derivatives --seeds {seed}"
-    # What says nothing would hide what differs.
-    assert report.verdicts["rough"] + report.verdicts["kink"] <= 0.3 * report.verdicts.total()
+    # What says nothing would hide what differs, and so would what is refused.
+    print(f"refused: {report.refused}")
+    assert report.verdicts["agrees"] >= (30 if report.outcome == "compared" else 0)
+    assert report.verdicts["rough"] + report.verdicts["kink"] <= 0.15 * report.verdicts.total()
 
 
 def test_most_models_are_compared() -> None:

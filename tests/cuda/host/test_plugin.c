@@ -1,4 +1,5 @@
 // A backend in a library, from the program's side, on the emulator: what is refused and how, memory, stages.
+#include "cuda/kernels/kernels.h"
 #include "tests/cuda/host/device_behind.h"
 #include "tests/cuda/host/job_fixture.h"
 
@@ -107,12 +108,16 @@ static void shapes(void **state) {
   SnError err = {0};
   SnBackend *b = open_threads("emulator_double", 64, "multiprocessors:3");
   SnBackendModel *d = scene_load(b, x, 4);
+  SnLayout line, bars;
+  assert_int_equal(sn_world_place(x->m, SN_LAYOUT_LINE, &line, NULL), SN_OK);
+  assert_int_equal(sn_adjoint_place(x->m, &bars, NULL), SN_OK);
   for (int k = 0; k < SN_NKERNEL; ++k) {
     const SnKernelShape *s = &d->model->shape[k];
     const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
     const bool adjoint = k == SN_KERNEL_SWEEP || k == SN_KERNEL_JACOBIAN;
     assert_true(s->threads == 64 && s->resident == 3 * 16 && s->slot.stride % 64 == 0);
-    assert_true((s->slot.world.bytes > 0) == world && (s->slot.adjoint.bytes > 0) == adjoint);
+    assert_true(s->slot.world.bytes == (world ? line.bytes : 0) && s->slot.adjoint.bytes == (adjoint ? bars.bytes : 0));
+    assert_true(s->slot.stride == SN_KERNEL_HEAD + s->slot.world.bytes + s->slot.adjoint.bytes);
   }
   sn_backend_unload(b, d);
   device_behind(b)->resident = no_sweep;

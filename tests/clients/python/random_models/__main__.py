@@ -55,9 +55,19 @@ def main() -> int:
         if time.monotonic() > last + 10:
             last = time.monotonic()
             print(f"  seed {seed}, {last - begin:.0f} s, {len(failed)} differ", file=sys.stderr)
-    if not arguments.print:
-        _summarize(counts, failed, time.monotonic() - begin, arguments)
-    return 1 if failed else 0
+    if arguments.print:
+        return 0
+    few = _too_few(counts, arguments)
+    _summarize(counts, failed, time.monotonic() - begin, arguments)
+    if few:
+        print(f"{few}: less than {arguments.agree:g} of the models agree", file=sys.stderr)
+    return 1 if failed or few else 0
+
+
+def _too_few(counts: Counter[str], arguments: argparse.Namespace) -> str:
+    """Name the kinds of steps of which fewer models agree than asked for."""
+    kinds = STEPS if arguments.only != "derivatives" else ()
+    return ", ".join(k for k in kinds if counts[f"{k}: agrees"] < arguments.agree * len(arguments.seeds))
 
 
 def _steps(xml: str, seed: int, kind: str, arguments: argparse.Namespace) -> Report:
@@ -80,6 +90,9 @@ def _arguments() -> argparse.Namespace:
     )  # fmt: skip
     parser.add_argument("--seeds", type=_seeds, default="0:24", metavar="LIST", help="such as 3,10:20 (default 0:24)")
     parser.add_argument("--only", choices=("steps", "derivatives"), help="one of the two; steps need no Python package")
+    parser.add_argument(
+        "--agree", type=float, default=0, metavar="SHARE", help="fail where the steps of fewer agree, such as 0.6"
+    )
     parser.add_argument("--reduce", action="store_true", help="print the smallest model that differs in the same place")
     parser.add_argument("--print", action="store_true", help="print the models and compare nothing")
     parser.add_argument("--refused", action="store_true", help="count what has no derivative, too, by name")
@@ -90,6 +103,8 @@ def _arguments() -> argparse.Namespace:
         "--program", type=Path, default=ROOT / "build/release/bin/sinew-check", help="sinew-check (build/release/bin)"
     )
     arguments = parser.parse_args()
+    if not arguments.seeds:
+        parser.error("--seeds names none: 5:6 is one, its end is not of it")
     if arguments.only != "derivatives" and not arguments.print and not arguments.program.is_file():
         parser.error(f"{arguments.program} is not there: cmake --build build/release --target sinew-check")
     return arguments
@@ -141,8 +156,7 @@ def _summarize(counts: Counter[str], failed: list[int], seconds: float, argument
         return
     for name, n in sorted(counts.items()):
         print(f"{n:8} {name}")
-    first, end = arguments.seeds[0], arguments.seeds[-1]
-    print(f"{len(arguments.seeds)} seeds from {first} to {end}, {seconds:.0f} s; differ: {failed or 'none'}")
+    print(f"{len(arguments.seeds)} seeds, {seconds:.0f} s; differ: {failed or 'none'}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 STEPS = 14
-LIMIT = 120  # for a model [s]
+LIMIT = 600  # for a model [s]: one that takes it hangs
 SOLVED = ("qacc", "efc_force", "qfrc_constraint")  # the first fields behind the rows of a step
 OUTCOME = {0: "agrees", 2: "not supported", 3: "refused by MuJoCo", 4: "undecided"}
 
@@ -26,9 +26,8 @@ class Report:
 def compare_steps(xml: str, seed: int, program: Path, jacobians: bool) -> Report:
     """Compare the steps of a run that MuJoCo drives.
 
-    Its outcome is "diverges" where a run has left the range of numbers: engines begin anew then or stop, and not in
-    the same step. "undecided" is what the program's `--help` says. "solvers apart" is a step whose rows agree and whose
-    accelerations do not: MuJoCo's iterations end at their number where rows are nearly dependent, with the larger cost
+    Its outcome is "diverges" where MuJoCo's run has left the range of numbers and begun anew. "undecided" is what the
+    program's `--help` says. "solvers apart" is a step whose rows agree and whose accelerations do not: MuJoCo's iterations end at their number where rows are nearly dependent, with the larger cost
     of the two as far as it was looked at, but that is not asked here.
 
     Parameters
@@ -63,12 +62,12 @@ def compare_steps(xml: str, seed: int, program: Path, jacobians: bool) -> Report
     except ValueError:
         return Report("differs", {"status": done.returncode, "words": done.stderr[-300:]})
     fields = {name: x for name, x in found["fields"].items() if not x["agrees"]}
-    if found["restarts"] or "next_time" in fields:
+    if found["restarts"]:
         return Report("diverges")
-    if "sensors_not_computed" in found:
-        fields.pop("next_history", None)  # has their samples
     if next(iter(fields), None) in SOLVED:
         return Report("solvers apart")
+    if jacobians and not fields and found["stiff_rows"]:
+        return Report("a row that nothing softens")
     if jacobians and not found["gradient"]["agrees"]:
         fields["gradient"] = {name: x for name, x in found["gradient"].items() if x}
     return Report("differs" if fields else "agrees", fields)
