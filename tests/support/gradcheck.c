@@ -142,7 +142,8 @@ void sn_gradcheck(const SnGradCase *c, uint64_t seed) {
   for (int i = 0; i < samples; ++i) compared += check_sample(&k, &d, i);
   printf("gradcheck %s: seed %llu, %d of %d samples, largest gradient %.3g\n", c->name, (unsigned long long)seed,
          compared, samples, k.largest);
-  if (compared < SN_ALIKE(0.5, 0.4) * samples) fail_msg("%s: only %d of %d samples could be compared", c->name, compared, samples);
+  if (compared < SN_ALIKE(0.5, 0.4) * samples)
+    fail_msg("%s: only %d of %d samples could be compared", c->name, compared, samples);
   if (k.largest == 0) fail_msg("%s: the gradient is zero everywhere", c->name);
   if (!k.rounded) fail_msg("%s: the gradient is bit-equal to differences", c->name);
   double *all[] = {k.dx, k.up, k.down, k.ybar, k.xbar, k.again, k.v, k.difference};

@@ -27,8 +27,9 @@ def compare_steps(xml: str, seed: int, program: Path, jacobians: bool) -> Report
     """Compare the steps of a run that MuJoCo drives.
 
     Its outcome is "diverges" where MuJoCo's run has left the range of numbers and begun anew. "undecided" is what the
-    program's `--help` says. "solvers apart" is a step whose rows agree and whose accelerations do not: MuJoCo's iterations end at their number where rows are nearly dependent, with the larger cost
-    of the two as far as it was looked at, but that is not asked here.
+    program's `--help` says. "solvers apart" is a step whose rows agree and whose accelerations do not: MuJoCo's
+    iterations end at their number where rows are nearly dependent, with the larger cost of the two as far as it was
+    looked at, but that is not asked here. "a row that nothing softens" leaves no digits to Jacobians.
 
     Parameters
     ----------
