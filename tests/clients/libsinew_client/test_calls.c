@@ -206,7 +206,7 @@ static void test_too_long(void **state) {
   expect_status(sinew_session_evaluate(session, &now, ctrl, STEPS, &cost, NULL, &err), SINEW_ERR_LIMIT);
   expect_text("bytes; the daemon takes at most 2000");
   stop_thread();
-  assert_int_equal(fake.requests, before);
+  assert_int_equal(fake.requests, before + 1);  // a greeting: another daemon may have come, which takes more
   start_thread();
   expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
   sinew_session_close(session, NULL);
