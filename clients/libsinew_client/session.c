@@ -204,7 +204,7 @@ SinewStatus sinew_session_close(SinewSession *session, SinewError *err) {
   Sinew__V1__Request request = close_request(session, &close);
   Sinew__V1__Reply *reply;
   SinewStatus status = sn_wire_ask(session->client, &request, session->kept, &reply, err);
-  if (status == SINEW_OK) status = sn_wire_check(reply, err);
+  if (status == SINEW_OK) status = sn_wire_check(reply, true, err);
   // No such session: it is closed. So says the answer, too, where the first one was lost and the request sent again.
   if (status == SINEW_ERR_NO_SESSION) status = SINEW_OK;
   sn_free_reply(reply);

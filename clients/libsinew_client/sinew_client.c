@@ -103,7 +103,7 @@ bool sn_session_outlived(const SinewSession *session, const Sinew__V1__Plan *pla
 
 // Whether a reply brings a plan that may be put in force; else what it is.
 static SinewStatus judge_plan(const SinewSession *session, const Sinew__V1__Reply *reply, SinewError *err) {
-  const SinewStatus status = sn_wire_check(reply, err);
+  const SinewStatus status = sn_wire_check(reply, true, err);
   if (status != SINEW_OK) return status;
   if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN)
     return sn_wire_fail(err, SINEW_ERR_PROTOCOL, "unexpected answer to a plan request");

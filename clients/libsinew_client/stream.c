@@ -103,8 +103,9 @@ static SinewStatus take_streamed(SinewSession *session, Sinew__V1__Reply *reply,
     return status;
   }
   if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR && !sn_wire_coming(reply))
-    status = session->streaming && reply->error->code == SINEW__V1__ERROR__CODE__STATE ? begin_again(session, err)
-                                                                                       : sn_wire_check(reply, err);
+    status = session->streaming && reply->error->code == SINEW__V1__ERROR__CODE__STATE
+                 ? begin_again(session, err)
+                 : sn_wire_check(reply, true, err);
   if (reply->body_case == SINEW__V1__REPLY__BODY_STREAM && reply->stream->session == session->info.id &&
       reply->stream->end != SINEW__V1__STREAM_REPLY__END__RUNNING)
     status = sn_wire_fail(err, SINEW_ERR_ENDED, "continuous mode has ended: %s", end_text(reply->stream->end));

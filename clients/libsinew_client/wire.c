@@ -64,8 +64,18 @@ int sn_wire_descriptor(const SinewClient *client) {
   return client->socket && zmq_getsockopt(client->socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }
 
+// Notes, before a connection is given up, whether it has ended: what comes next may be another daemon.
+static SinewStatus note_end(SinewClient *client, SinewError *err) {
+  SnHandshake *h = &client->handshake;
+  const SinewStatus status = h->refused ? SINEW_OK : sn_handshake_check(h, client->endpoint, err);
+  client->stale = client->stale || h->lost || h->refused;
+  return status;
+}
+
 // A fresh socket: replies to what the old one sent can no longer arrive.
 static SinewStatus reconnect(SinewClient *client, SinewError *err) {
+  SinewStatus status = note_end(client, err);
+  if (status != SINEW_OK) return status;
   sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
   client->socket = zmq_socket(client->context, ZMQ_DEALER);
@@ -74,7 +84,7 @@ static SinewStatus reconnect(SinewClient *client, SinewError *err) {
   zmq_setsockopt(client->socket, ZMQ_LINGER, &linger, sizeof linger);
   zmq_setsockopt(client->socket, ZMQ_RECONNECT_IVL, &again, sizeof again);
   zmq_setsockopt(client->socket, ZMQ_MAXMSGSIZE, &LONGEST, sizeof LONGEST);
-  SinewStatus status = sn_handshake_prepare(&client->handshake, client->socket, err);
+  status = sn_handshake_prepare(&client->handshake, client->socket, err);
   if (status == SINEW_OK)
     status = sn_handshake_watch(&client->handshake, client->context, client->socket, client->endpoint, err);
   if (status != SINEW_OK) return status;
@@ -145,15 +155,35 @@ void sn_free_reply(Sinew__V1__Reply *reply) {
   if (reply) sinew__v1__reply__free_unpacked(reply, NULL);
 }
 
-SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, SinewError *err) {
+SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, bool seeks_session, SinewError *err) {
   if (reply->body_case != SINEW__V1__REPLY__BODY_ERROR) return SINEW_OK;
-  return sn_wire_fail(err, reply->error->no_session ? SINEW_ERR_NO_SESSION : SINEW_ERR_REFUSED, "%s",
-                      reply->error->text);
+  const Sinew__V1__Error *error = reply->error;
+  const bool gone = error->no_session || (seeks_session && error->code == SINEW__V1__ERROR__CODE__NOT_FOUND);
+  return sn_wire_fail(err, gone ? SINEW_ERR_NO_SESSION : SINEW_ERR_REFUSED, "%s", error->text);
 }
 
-// Says where no daemon can be: an address of a socket that does not exist.
+// Whether a request looks for its session and for nothing else that may be missing.
+static bool is_of_session(const Sinew__V1__Request *request) {
+  switch (request->body_case) {
+    case SINEW__V1__REQUEST__BODY_PLAN:
+    case SINEW__V1__REQUEST__BODY_EVALUATE:
+    case SINEW__V1__REQUEST__BODY_STREAM:
+    case SINEW__V1__REQUEST__BODY_STREAM_STATE:
+    case SINEW__V1__REQUEST__BODY_CLOSE:
+    case SINEW__V1__REQUEST__BODY_STATISTICS:
+    case SINEW__V1__REQUEST__BODY_SNAPSHOT:
+    case SINEW__V1__REQUEST__BODY_TRACE:
+      return true;
+    case SINEW__V1__REQUEST__BODY_GET_CONFIG:
+      return request->get_config->version == 0;
+    default:
+      return false;
+  }
+}
+
+// Says where no daemon can be: an address of a socket that does not exist. Abstract ones (@) have no file.
 static const char *absence(const char *endpoint) {
-  if (strncmp(endpoint, "ipc://", 6) != 0 || access(endpoint + 6, F_OK) == 0) return "";
+  if (strncmp(endpoint, "ipc://", 6) != 0 || endpoint[6] == '@' || access(endpoint + 6, F_OK) == 0) return "";
   return errno == EACCES ? ": its folder may not be looked into" : ": there is no such socket; does sinewd run?";
 }
 
@@ -204,24 +234,21 @@ static void pause_for(double seconds) {
   nanosleep(&time, NULL);
 }
 
-static SinewStatus greet_again(SinewClient *client, double within, SinewError *err);
+static SinewStatus greet_again(SinewClient *client, double until, SinewError *err);
 
-// Sends a request and waits for its reply; once more where the session is on its way, or where the connection ends
-// meanwhile: a daemon that was started again does not know of the first one. `outlasts`: or where the daemon stops.
-static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bool outlasts, Sinew__V1__Reply **reply,
-                            SinewError *err) {
-  const double until = sn_clock_now() + client->timeout;
+// Sends a request and waits for its reply, until then at most; once more where the session is on its way, or where the
+// connection ends meanwhile: a daemon that was started again does not know of the first one. `outlasts`: or where the
+// daemon stops.
+static SinewStatus exchange(SinewClient *client, Sinew__V1__Request *request, bool outlasts, double until,
+                            Sinew__V1__Reply **reply, SinewError *err) {
   bool asked = false;  // whether the limit that the request exceeds is of the daemon that is there now
   for (;;) {
     uint64_t id = 0;
     // A connection that has ended meanwhile may swallow what is sent until libzmq has made the next one.
     SinewStatus status = sn_handshake_check(&client->handshake, client->endpoint, err);
-    if (status == SINEW_OK && client->handshake.lost) {
-      client->stale = true;
-      status = reconnect(client, err);
-    }
+    if (status == SINEW_OK && client->handshake.lost) status = reconnect(client, err);
     if (status == SINEW_OK && client->stale && request->body_case != SINEW__V1__REQUEST__BODY_HELLO)
-      status = greet_again(client, until - sn_clock_now(), err);
+      status = greet_again(client, until, err);
     if (status == SINEW_OK) status = sn_wire_send(client, request, &id, err);
     if (status == SINEW_ERR_LIMIT && !asked) {
       asked = client->stale = true;
@@ -247,7 +274,7 @@ SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool o
   SinewStatus status = SINEW_ERR_TIMEOUT;
   for (int attempt = 0; attempt <= client->retries && status == SINEW_ERR_TIMEOUT; ++attempt) {
     if ((attempt > 0 || client->handshake.refused) && (status = reconnect(client, err)) != SINEW_OK) return status;
-    status = exchange(client, request, outlasts, reply, err);
+    status = exchange(client, request, outlasts, sn_clock_now() + client->timeout, reply, err);
   }
   if (status != SINEW_OK || answers(request, *reply)) return status;
   sn_free_reply(*reply);
@@ -259,7 +286,7 @@ SinewStatus sn_request_about(SinewClient *client, Sinew__V1__Request *request, b
                              SinewError *err) {
   SinewStatus status = sn_wire_ask(client, request, outlasts, reply, err);
   if (status != SINEW_OK) return status;
-  status = sn_wire_check(*reply, err);
+  status = sn_wire_check(*reply, is_of_session(request), err);
   if (status == SINEW_OK) return api_ok(err);
   sn_free_reply(*reply);
   *reply = NULL;
@@ -317,7 +344,7 @@ static SinewStatus take_greeting(SinewClient *client, Sinew__V1__Reply *reply, S
     status = sn_wire_fail(err, SINEW_ERR_PROTOCOL, "the daemon speaks protocol %u, this library %d",
                           reply->hello->protocol, PROTOCOL);
   client->longest = reply->hello->limits ? reply->hello->limits->message_bytes : 0;
-  client->stale = false;
+  client->stale = status != SINEW_OK;
   sn_free_reply(reply);
   return status;
 }
@@ -330,17 +357,14 @@ static SinewStatus greet(SinewClient *client, SinewError *err) {
   return status == SINEW_OK ? take_greeting(client, reply, err) : status;
 }
 
-// Greets the daemon that has come in the place of the one before, whose limits may be others.
-static SinewStatus greet_again(SinewClient *client, double within, SinewError *err) {
-  const double timeout = client->timeout;
+// Greets the daemon that has come in the place of the one before, whose limits may be others, until then at most.
+static SinewStatus greet_again(SinewClient *client, double until, SinewError *err) {
   Sinew__V1__HelloRequest hello;
   Sinew__V1__Request request = greeting(&hello);
   Sinew__V1__Reply *reply = NULL;
-  client->timeout = within;
-  SinewStatus status = exchange(client, &request, false, &reply, err);
-  client->timeout = timeout;
+  SinewStatus status = exchange(client, &request, false, until, &reply, err);
   if (status == SINEW_OK && reply->body_case == SINEW__V1__REPLY__BODY_HELLO) return take_greeting(client, reply, err);
-  if (status == SINEW_OK) status = sn_wire_check(reply, err);
+  if (status == SINEW_OK) status = sn_wire_check(reply, false, err);
   sn_free_reply(reply);
   return status;
 }

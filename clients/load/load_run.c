@@ -191,7 +191,7 @@ static bool run_ask_again(LoadClient *c, int iterations, int *answers, SinewErro
   SinewStatus status;
   uint64_t id;
   while ((status = sn_wire_receive(c->client, 0, &reply, err)) == SINEW_OK) {
-    const bool good = sn_wire_check(reply, err) == SINEW_OK;
+    const bool good = sn_wire_check(reply, true, err) == SINEW_OK;
     sn_free_reply(reply);
     ++*answers;
     if (!good || !run_send(c, sn_clock_now(), iterations, 0, &id, err)) return false;

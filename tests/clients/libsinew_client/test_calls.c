@@ -1,5 +1,6 @@
 // The conventions of sinew.h in the client library: NULL pointers, sizes of structures, numbers that are not finite,
 // errors that nobody wants to see, and what a call in a control loop costs.
+#include <limits.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -190,7 +191,8 @@ static void test_without_error(void **state) {
   sinew_client_disconnect(client);
 }
 
-// A request that the daemon would not read is not sent: words at once, and the session goes on.
+// A request that the daemon would not read is not sent: words once it has said again what it reads, and the session
+// goes on.
 static void test_too_long(void **state) {
   (void)state;
   enum { LONGEST = 2000, STEPS = 1000 };
@@ -206,17 +208,82 @@ static void test_too_long(void **state) {
   expect_status(sinew_session_evaluate(session, &now, ctrl, STEPS, &cost, NULL, &err), SINEW_ERR_LIMIT);
   expect_text("bytes; the daemon takes at most 2000");
   stop_thread();
-  assert_int_equal(fake.requests, before + 1);  // a greeting: another daemon may have come, which takes more
+  assert_int_equal(fake.requests, before + 1);  // the greeting: it may be another daemon
   start_thread();
   expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
   sinew_session_close(session, NULL);
   sinew_client_disconnect(client);
 }
 
+// Puts another daemon in the place of the one before.
+static void restart(void) {
+  stop_thread();
+  zmq_close(fake.router);
+  fake.router = zmq_socket(fake.context, ZMQ_ROUTER);
+  assert_int_equal(zmq_bind(fake.router, fake.endpoint), 0);
+  start_thread();
+}
+
+static void speak_protocol_2(Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_HELLO) reply->hello->protocol = 2;
+}
+
+// A daemon that has come in the place of the one before is greeted, in the time of the request, until it has said that
+// it speaks our protocol.
+static void test_greeted_again(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(0.3, 0);
+  SinewSessionDef def = sinew_default_session();
+  def.task = "fake";
+  restart();
+  fake.silent = INT_MAX;
+  assert_null(sinew_session_open(client, &def, &err));
+  expect_error(SINEW_ERR_TIMEOUT, "within 0.3 s");
+  sinew_client_disconnect(client);
+  fake.silent = 0;
+  client = connect_with(5, 0);
+  restart();
+  fake.lie = speak_protocol_2;
+  for (int i = 0; i < 2; ++i) {
+    assert_null(sinew_session_open(client, &def, &err));
+    expect_error(SINEW_ERR_PROTOCOL, "the daemon speaks protocol 2");
+  }
+  fake.lie = NULL;
+  sinew_session_close(open_on(client, NULL), NULL);
+  sinew_client_disconnect(client);
+}
+
+static void say_not_found(Sinew__V1__Reply *reply) {
+  if (reply->body_case == SINEW__V1__REPLY__BODY_ERROR) reply->error->code = SINEW__V1__ERROR__CODE__NOT_FOUND;
+}
+
+// Daemons that are older than Error.no_session say that something is missing, which is the session unless the request
+// looks for more.
+static void test_session_of_older_daemons(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState now = state_at(1);
+  fake.lie = say_not_found;
+  fake.refuse = true;
+  SinewSessionDef def = sinew_default_session();
+  def.task = "fake";
+  assert_null(sinew_session_open(client, &def, &err));
+  expect_error(SINEW_ERR_REFUSED, "");
+  expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_ERR_NO_SESSION);
+  expect_status(sinew_session_send(session, &now, 0.1, &err), SINEW_OK);
+  expect_status(sinew_session_receive(session, 5, &err), SINEW_ERR_NO_SESSION);
+  expect_status(sinew_session_stream_send(session, &now, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_ERR_NO_SESSION);
+  expect_status(sinew_session_close(session, &err), SINEW_OK);
+  fake.refuse = false;
+  sinew_client_disconnect(client);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-  const struct CMUnitTest tests[] = {TEST(test_null),          TEST(test_sizes),
-                                     TEST(test_not_finite),    TEST(test_control_is_cheap),
-                                     TEST(test_without_error), TEST(test_too_long)};
+  const struct CMUnitTest tests[] = {
+      TEST(test_null),          TEST(test_sizes),    TEST(test_not_finite),    TEST(test_control_is_cheap),
+      TEST(test_without_error), TEST(test_too_long), TEST(test_greeted_again), TEST(test_session_of_older_daemons)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

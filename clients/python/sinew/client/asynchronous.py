@@ -264,6 +264,7 @@ class AsyncClient:
             self._socket.connect(self._wire.endpoint)
         except zmq.ZMQError as error:
             raise ArgumentError(f"cannot connect to {self._wire.endpoint}: {error}") from None
+        self._wire.stale = self._wire.stale or self._refused is not None
         self._refused = None
         self._reader = asyncio.create_task(self._read(self._socket))
         if self._wire.handshakes.monitor is not None:

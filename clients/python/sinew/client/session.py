@@ -22,6 +22,7 @@ from sinew.errors import (
     EndedError,
     ExpiredError,
     NoPlanError,
+    NoSessionError,
     ProtocolError,
 )
 from sinew.state import State, StateLike
@@ -352,7 +353,7 @@ class SessionBase:
         if replaced and reply.id != self._sent:
             return None
         self._taken = reply.id
-        check(reply)
+        check(reply, seeks_session=True)
         if body != "plan":
             raise ProtocolError("unexpected answer to a plan request")
         return None if self._outlived(reply.plan) else self._take_plan(reply.plan)
@@ -428,7 +429,11 @@ class StreamBase:
             self._read = 0
             self._begin_again()
             return None
-        check(reply)
+        try:
+            check(reply, seeks_session=True)
+        except NoSessionError:
+            self.running = False
+            raise
         if body == "plan" and reply.plan.session == self._base.id and reply.plan.stream_sequence > self._read:
             return self._take(reply.plan)
         if body == "stream" and reply.stream.session == self._base.id:

@@ -27,6 +27,7 @@ RECONNECT = 20  # while the daemon is gone a connection is tried again so often 
 PAUSE = 0.01  # before a request is sent again [s]
 LINGER = 100  # for what is still to be sent when a connection is closed [ms]
 _CHANNEL_SHIFT = 40
+_OF_SESSIONS = frozenset({"plan", "evaluate", "stream", "stream_state", "close", "statistics", "snapshot", "trace"})
 
 T = TypeVar("T")
 
@@ -79,9 +80,17 @@ def _checked(endpoint: str) -> str:
 
 
 def absence(endpoint: str) -> str:
-    """Return words for an address where no daemon can be, since there is no such socket."""
-    gone = endpoint.startswith("ipc://") and not os.path.exists(endpoint.removeprefix("ipc://"))
-    return ": there is no such socket; does sinewd run?" if gone else ""
+    """Return words for an address where no daemon can be, since there is no such socket. Abstract ones have no file."""
+    path = endpoint.removeprefix("ipc://")
+    if path == endpoint or path.startswith("@"):
+        return ""
+    try:
+        os.stat(path)
+    except PermissionError:
+        return ": its folder may not be looked into"
+    except (OSError, ValueError):
+        return ": there is no such socket; does sinewd run?"
+    return ""
 
 
 class Wire:
@@ -156,7 +165,7 @@ class Wire:
 
     def result(self, call: Call[T], reply: Any) -> T:
         """Return what a reply says, or raise what it refuses."""
-        check(reply)
+        check(reply, _seeks_session(call.request))
         if reply.WhichOneof("body") != call.body:
             raise ProtocolError(f"{self.endpoint} answers with another kind of message")
         return call.take(getattr(reply, call.body))
