@@ -20,7 +20,7 @@ import pytest
 import sinew
 from sinew import errors
 from sinew.client import AsyncSession, Daemon
-from sinew.client.wire import default_endpoint
+from sinew.client.wire import absence, default_endpoint
 from sinew.files import program
 
 from arms import SETTINGS, arm, state_at
@@ -77,8 +77,27 @@ def test_wrong_connections() -> None:
         sinew.Client(retries=-1)
     with pytest.raises(errors.ArgumentError, match="cannot connect to 'nonsense': expected ipc://PATH or tcp:"):
         sinew.Client("nonsense")
-    with pytest.raises(errors.TimedOutError, match=r"no answer from ipc:///nowhere/at/all within 0.1 s"):
+    for port in ("0", "65536", "\u0665" * 4, "1" * 5000):
+        with pytest.raises(errors.ArgumentError, match="with a port from 1 to 65535"):
+            sinew.Client(f"tcp://127.0.0.1:{port}")
+    with pytest.raises(errors.TimedOutError, match=r"no answer from ipc:///nowhere/at/all within 0.1 s: there is"):
         sinew.Client("ipc:///nowhere/at/all", timeout=0.1, retries=1)
+
+
+def test_words_for_an_absent_daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only of a path is said that there is no socket: abstract ones have none, and a closed folder may have one."""
+    assert absence(f"ipc://{tmp_path}/s") == ": there is no such socket; does sinewd run?"
+    assert absence(f"ipc://{tmp_path}") == ""
+    assert absence("ipc://@sinew-absent") == ""
+    assert absence("tcp://127.0.0.1:1") == ""
+
+    def refuse(path: str) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patched:  # root may look into every folder
+        patched.setattr(os, "stat", refuse)
+        words = absence(f"ipc://{tmp_path}/s")
+    assert words == ": its folder may not be looked into"
 
 
 def test_default_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +437,6 @@ def test_limit_of_another_daemon(tmp_path: Path) -> None:
                         process.kill()
                         process.wait(10)
                         process = start(size)
-                        await asyncio.sleep(0.2)  # the end of the connection is heard
                         for describe in (client.describe_model, other.describe_model):
                             wanted = errors.LimitError if size == 4000 else errors.RefusedError
                             with pytest.raises(wanted):
@@ -430,6 +448,22 @@ def test_limit_of_another_daemon(tmp_path: Path) -> None:
             process.wait(10)
 
     asyncio.run(steps())
+
+
+def test_a_new_greeting_takes_no_time_of_its_own(client: sinew.Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a daemon is greeted again for a request, both have the time of one."""
+    waits: list[float] = []
+    receive = client._await_reply
+
+    def note(id: int, until: float) -> Any:
+        waits.append(until)
+        return receive(id, until)
+
+    monkeypatch.setattr(client, "_await_reply", note)
+    client._wire.stale = True
+    assert client.health().state == "READY"
+    assert len(waits) == 2
+    assert waits[0] == waits[1]
 
 
 def test_interrupt(tmp_path: Path) -> None:

@@ -321,7 +321,11 @@ class Client:
         import zmq
 
         if self._socket is not None:
-            self._wire.handshakes.close(self._socket)
+            handshakes = self._wire.handshakes
+            if not handshakes.refused:
+                handshakes.check()
+            self._wire.stale = self._wire.stale or handshakes.lost or handshakes.refused
+            handshakes.close(self._socket)
             self._socket.close(0)
         self._socket = self._context.socket(zmq.DEALER)
         self._socket.setsockopt(zmq.LINGER, 0)
@@ -340,31 +344,30 @@ class Client:
 
         `outlasts` says that the request is about a session that outlasts the daemon.
         """
+        waited = self._wire.timeout + call.extra
         for attempt in range(self._wire.retries + 1):
             if attempt or self._wire.handshakes.refused:
                 self._connect()
-            reply = self._exchange(call, channel, outlasts)
+            reply = self._exchange(call, channel, outlasts, time.monotonic() + waited)
             if reply is not None:
                 return self._wire.result(call, reply)
         self._wire.handshakes.check()
-        waited, endpoint = self._wire.timeout + call.extra, self._wire.endpoint
+        endpoint = self._wire.endpoint
         raise TimedOutError(f"no answer from {endpoint} within {waited:g} s{absence(endpoint)}")
 
-    def _exchange(self, call: Call[T], channel: int, outlasts: bool) -> Any:
-        """Send a request and return its reply, None when none has come in time.
+    def _exchange(self, call: Call[T], channel: int, outlasts: bool, until: float) -> Any:
+        """Send a request and return its reply, None when none has come by then.
 
         It is sent again where its session is on its way or outlasts a daemon that stops, and where the connection ends
         meanwhile: a daemon that was started again does not know of the first one.
         """
         handshakes = self._wire.handshakes
-        until = time.monotonic() + self._wire.timeout + call.extra
         asked = False  # whether the limit that the request exceeds is of the daemon that is there now
         while True:
             handshakes.check()
             if handshakes.lost:  # it may swallow what is sent until libzmq has made the next one
-                self._wire.stale = True
                 self._connect()
-            if self._wire.stale and call.body != "hello" and not self._greet():
+            if self._wire.stale and call.body != "hello" and not self._greet(until):
                 return None
             try:
                 id, data = self._wire.encode(call.request, channel)
@@ -383,10 +386,10 @@ class Client:
                 return reply
             time.sleep(PAUSE)
 
-    def _greet(self) -> bool:
-        """Greet the daemon again, whose limits may be others; returns whether it has answered."""
+    def _greet(self, until: float) -> bool:
+        """Greet the daemon again, whose limits may be others; returns whether it has answered by then."""
         call = calls.hello()
-        reply = self._exchange(call, 0, False)
+        reply = self._exchange(call, 0, False, until)
         if reply is not None:
             self._wire.greet(self._wire.result(call, reply))
         return reply is not None

@@ -72,7 +72,7 @@ def default_endpoint() -> str:
 
 def _checked(endpoint: str) -> str:
     """Return an address that may be one of a daemon."""
-    match = re.fullmatch(r"ipc://.+|tcp://[^:].*:(\d+)", endpoint, re.DOTALL)
+    match = re.fullmatch(r"ipc://.+|tcp://[^:].*:0*([0-9]{1,5})", endpoint, re.DOTALL)
     if match is None or (match[1] is not None and not 1 <= int(match[1]) <= 65535):
         wanted = "expected ipc://PATH or tcp://HOST:PORT with a port from 1 to 65535"
         raise ArgumentError(f"cannot connect to {endpoint!r}: {wanted}")
@@ -211,12 +211,23 @@ def is_stopping(reply: Any) -> bool:
     return bool(body == "error" and schema.values(reply.error)["code"] == "SHUTTING_DOWN")
 
 
-def check(reply: Any) -> None:
-    """Raise the error that a reply brings, if it does."""
+def check(reply: Any, seeks_session: bool = False) -> None:
+    """Raise the error that a reply brings, if it does.
+
+    `seeks_session` says that the request looks for its session and for nothing else that may be missing: daemons that
+    are older than ``Error.no_session`` say no more than that something is.
+    """
     if reply.WhichOneof("body") == "error":
         code = schema.values(reply.error)["code"]
-        kind = NoSessionError if reply.error.no_session else RefusedError
+        gone = reply.error.no_session or (seeks_session and code == "NOT_FOUND")
+        kind = NoSessionError if gone else RefusedError
         raise kind(_printable(reply.error.text), code=code)
+
+
+def _seeks_session(message: Any) -> bool:
+    """Return whether a request looks for its session and for nothing else that may be missing."""
+    body = message.WhichOneof("body")
+    return body in _OF_SESSIONS or (body == "get_config" and not message.get_config.version)
 
 
 def _printable(text: str) -> str:
