@@ -333,8 +333,7 @@ def identify(
             f"{rate}: allowed are 0 to below 1, and numbers above 0"
         )
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
-    if not isinstance(motions, Segments):
-        check_times(motions, substeps, float(parameters.model().opt.timestep))
+    check_times(segments, substeps, float(parameters.model().opt.timestep))
     kept = len(segments) - round(held_out * len(segments))
     if kept == 0:
         raise ArgumentError(f"held_out: {held_out} of {len(segments)} segments leaves none")

@@ -79,17 +79,23 @@ class Motion:
         return doubles(f"{self.name}: {what}", x)
 
 
-def check_times(motions: Sequence[Motion], substeps: int, timestep: float) -> None:
-    """Refuse motions whose times say that their rows are not so many steps of the model apart."""
-    frame = substeps * timestep
+def _distances(motions: Sequence[Motion]) -> tuple[tuple[str, float], ...]:
+    """Return the names of motions with times, and how far their rows are apart [s]."""
+    found = []
     for motion in motions:
-        if motion.time is None:
-            continue
-        times = np.asarray(motion.time, np.float64)
-        between = float(times[-1] - times[0]) / max(len(times) - 1, 1)
-        if len(times) > 1 and abs(between - frame) > 1e-3 * frame:
+        times = np.empty(0) if motion.time is None else np.asarray(motion.time, np.float64)
+        if len(times) > 1:
+            found.append((motion.name, float(times[-1] - times[0]) / (len(times) - 1)))
+    return tuple(found)
+
+
+def check_times(recorded: Sequence[Motion] | Segments, substeps: int, timestep: float) -> None:
+    """Refuse motions, or segments of such, whose times say that rows are not so many steps of the model apart."""
+    frame = substeps * timestep
+    for name, apart in recorded.apart if isinstance(recorded, Segments) else _distances(recorded):
+        if abs(apart - frame) > 1e-3 * frame:
             raise ArgumentError(
-                f"{motion.name}: rows are {between:.6g} s apart, {substeps} steps of the model are {frame:.6g} s: set "
+                f"{name}: rows are {apart:.6g} s apart, {substeps} steps of the model are {frame:.6g} s: set "
                 "substeps, or the model's timestep"
             )
 
@@ -121,6 +127,8 @@ class Segments:
         How many states follow in each, the rest is not looked at. None: K.
     act : ndarray, (N, na), or None
         Activations that they begin with.
+    apart : tuple of pairs
+        Names of the motions with times that they are cut from, and how far rows are apart there [s].
     """
 
     qpos: Doubles
@@ -128,6 +136,7 @@ class Segments:
     ctrl: Doubles | None
     length: NDArray[np.intp] | None = None
     act: Doubles | None = None
+    apart: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, motions: Sequence[Motion], steps: int, stride: int = 1) -> Segments:
@@ -154,7 +163,7 @@ class Segments:
         if not motions or sum(map(len, cuts["qpos"])) == 0:
             raise ArgumentError(f"motions: none has {steps + 1} rows")
         joined = {name: np.concatenate(parts) for name, parts in cuts.items()}
-        return cls(joined["qpos"], joined["qvel"], joined.get("ctrl"), None, joined.get("act"))
+        return cls(joined["qpos"], joined["qvel"], joined.get("ctrl"), None, joined.get("act"), _distances(motions))
 
     @classmethod
     def whole(cls, motions: Sequence[Motion]) -> Segments:
@@ -177,7 +186,7 @@ class Segments:
             ctrl = np.array([np.asarray(motion.ctrl)[k[:-1]] for motion, k in zip(motions, at, strict=True)])
         if "act" in some:
             act = np.array([np.asarray(motion.act)[0] for motion in motions])
-        return cls(qpos, qvel, ctrl, rows - 1, act)
+        return cls(qpos, qvel, ctrl, rows - 1, act, _distances(motions))
 
     def __len__(self) -> int:
         return len(self.qpos)
@@ -187,7 +196,7 @@ class Segments:
         ctrl = None if self.ctrl is None else self.ctrl[rows]
         length = None if self.length is None else self.length[rows]
         act = None if self.act is None else self.act[rows]
-        return Segments(self.qpos[rows], self.qvel[rows], ctrl, length, act)
+        return Segments(self.qpos[rows], self.qvel[rows], ctrl, length, act, self.apart)
 
     @property
     def looked(self) -> NDArray[np.bool_]:

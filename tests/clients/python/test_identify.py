@@ -119,8 +119,9 @@ def test_times_of_another_step_are_refused(cube: str, scale: float, substeps: in
     for motion in motions:
         motion.time = TIMES * scale
     text = r"toss 0: rows are .* s apart, . steps of the model are .* s: set substeps"
-    with pytest.raises(errors.ArgumentError, match=text):
-        identify(parameters, motions, steps=4, iterations=1, substeps=substeps)
+    for recorded in (motions, Segments.of(motions, 4), Segments.whole(motions).take(slice(0, 1))):
+        with pytest.raises(errors.ArgumentError, match=text):
+            identify(parameters, recorded, steps=4, iterations=1, substeps=substeps)
 
 
 def test_bad_recordings() -> None:
