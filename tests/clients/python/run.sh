@@ -69,7 +69,7 @@ main() {
   [ "${1:-}" != --install ] || return 0
   [ $# -gt 0 ] || check_style
   run_tests "$MAIN" --ignore "$PYTHON_TESTS/page" "$@" "$PYTHON_TESTS"
-  [ "$have_torch" = 0 ] || run_tests "$TORCH" --ignore "$PYTHON_TESTS/page" -k "torch or model" "$@" "$PYTHON_TESTS"
+  [ "$have_torch" = 0 ] || run_tests "$TORCH" --ignore "$PYTHON_TESTS/page" -k "(torch or model) and not random_models" "$@" "$PYTHON_TESTS"
 }
 
 main "$@"
