@@ -4,16 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "clients/libsinew/model_private.h"
 #include "physics/base/folders.h"
-
-static bool is_program(const char *path) {
-  struct stat st;
-  return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
-}
 
 // Writes the folder of the file that this code is part of: libsinew.so, or the program where it is linked statically.
 static bool find_own_folder(char folder[PATH_MAX]) {
@@ -28,10 +21,10 @@ bool api_find_importer(char *path, size_t size, SnError *err) {
   // from lib/ and from lib/TRIPLET/
   static const char *const place[] = {"sinew-import", "../bin/sinew-import", "../../bin/sinew-import"};
   char folder[PATH_MAX];
-  if (sn_default_importer(path, size) && is_program(path)) return true;
+  if (sn_default_importer(path, size) && sn_is_program(path)) return true;
   const bool known = find_own_folder(folder);
   for (size_t i = 0; known && i < sizeof place / sizeof *place; ++i)
-    if ((size_t)snprintf(path, size, "%s/%s", folder, place[i]) < size && is_program(path)) return true;
+    if ((size_t)snprintf(path, size, "%s/%s", folder, place[i]) < size && sn_is_program(path)) return true;
   sn_fail(
       err, SN_ERR_NOT_FOUND,
       "sinew-import, which reads MJCF and .mjb, is neither beside the running program nor at %s, ../bin or ../../bin "

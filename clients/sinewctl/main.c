@@ -131,8 +131,6 @@ static bool assign_term(Call *call, const char *word, const char *dot, Sinew__V1
   return sn_message_set(&r->terms[i]->base, dot + 1, call->error, sizeof call->error);
 }
 
-// name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
-// name to the terms of `tune`, which is NULL where terms cannot be changed.
 // Says which settings there are, in place of one that does not exist.
 static bool unknown_setting(Call *call, const char *name, bool terms) {
   static const ProtobufCMessageDescriptor *const types[] = {&sinew__v1__planner_settings__descriptor,
@@ -151,6 +149,8 @@ static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor
   return protobuf_c_message_descriptor_get_field_by_name(type, name);
 }
 
+// name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
+// name to the terms of `tune`, which is NULL where terms cannot be changed.
 static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, Sinew__V1__SessionSettings **session,
                    Sinew__V1__SetConfigRequest *tune) {
   for (int i = first; i < call->opt->nword; ++i) {
@@ -158,7 +158,8 @@ static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, 
     char name[64];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     const char *dot = memrchr(word, '.', strcspn(word, "="));
-    if (tune && dot) {
+    if (dot) {
+      if (!tune) return complain(call, "'%s': terms of the cost are changed by tune, once the session is open", word);
       if (!assign_term(call, word, dot, tune)) return false;
       continue;
     }
@@ -527,7 +528,7 @@ static int reply_status(const Sinew__V1__Reply *reply) {
   return reply->health->state == SINEW__V1__HEALTH__STATE__READY ? 0 : 1;
 }
 
-// An error for people on stderr, or as JSON on stdout.
+// An error for people on stderr, or as JSON on stdout. Where the text begins with the status it is not said twice.
 static int report_error(const Options *opt, const char *status, const char *text) {
   if (opt->json) {
     cJSON *object = cJSON_CreateObject();
@@ -537,6 +538,8 @@ static int report_error(const Options *opt, const char *status, const char *text
     sn_print_json(stdout, line);
     cJSON_free(line);
     cJSON_Delete(object);
+  } else if (strncmp(text, status, strlen(status)) == 0) {
+    fprintf(stderr, "sinewctl: %s\n", text);
   } else {
     fprintf(stderr, "sinewctl: %s: %s\n", status, text);
   }
@@ -622,10 +625,11 @@ static int run(int argc, char **argv) {
   return result;
 }
 
-// What could not be written counts as not answered.
-int main(int argc, char **argv) {
-  const int status = run(argc, argv);
-  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+// What could not be written counts as not answered, help too, after which argp ends the program itself.
+static void check_output(void) {
+  if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fprintf(stderr, "sinewctl: the output could not be written: %s\n", strerror(errno));
-  return status ? status : 1;
+  _exit(1);
 }
+
+int main(int argc, char **argv) { return atexit(check_output) == 0 ? run(argc, argv) : 1; }

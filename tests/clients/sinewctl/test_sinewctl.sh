@@ -28,7 +28,9 @@ refused() {
 
 check 'r["protocol"] == 1 and "sampling" in r["planners"] and r["backends"] == ["cpu"]' hello
 check 'r["state"] == "READY"' health
-! ctl hello >/dev/full 2>"$work/err" && grep -q 'the output could not be written: No space left' "$work/err" || { cat "$work/err"; exit 1; }
+for words in hello --help --usage; do
+  ! ctl $words >/dev/full 2>"$work/err" && grep -q 'the output could not be written: No space left' "$work/err" || { cat "$work/err"; exit 1; }
+done
 check '"sinew_uptime_seconds" in r["text"]' metrics
 ctl metrics >"$work/metrics" && grep -q '^# TYPE sinew_plan_seconds histogram$' "$work/metrics"
 check '"arm_reach" in [m["name"] for m in r["models"]]' models
@@ -59,6 +61,8 @@ import json; r = json.load(open('$work/trace')); print(r)
 assert 0 <= r['taken'] <= r['turn'] <= r['began'] <= r['ended'] <= r['packed'] <= r['sent'] and r['iterations'] == 1, r"
 refused 'plans did not come within 0.1 s' --seconds 0.1 trace "$session"
 refused 'no session 5' trace 5
+! ctl trace 5 2>"$work/err" && grep -q '^sinewctl: no session 5;' "$work/err" || { cat "$work/err"; exit 1; }
+refused 'terms of the cost are changed by tune, once the session is open' open arm_reach reach.weight=1
 check 'r["cost"] > 0 and len(r["states"]["time"]) == 3 and "gradient" not in r' --states evaluate "$session" "$work/evaluate"
 check 'len(r["gradient"]["ctrl"]) == 12 and any(r["gradient"]["ctrl"])' --gradient evaluate "$session" "$work/evaluate"
 check 'r["version"] == 2 and r["terms"][0]["weight"] == 2.5 and r["planner"]["candidates"] == 8' \
