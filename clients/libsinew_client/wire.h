@@ -41,8 +41,8 @@ SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format
     __attribute__((format(printf, 3, 4)));
 
 // Turns an error reply into SINEW_ERR_NO_SESSION or SINEW_ERR_REFUSED with its text; SINEW_OK for any other reply.
-// `seeks_session`: the request looks for its session and for nothing else that may be missing; daemons that are older
-// than Error.no_session say no more than that something is.
+// `seeks_session`: the request looks for its session and for nothing else that may be missing. Daemons of before
+// Error.no_session say no more than that something is.
 SinewStatus sn_wire_check(const Sinew__V1__Reply *reply, bool seeks_session, SinewError *err);
 
 // Returns whether a reply says that the session is on its way, and to ask again.
