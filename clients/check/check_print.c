@@ -37,6 +37,12 @@ static void next_of_difference(const CheckReport *r, char *text, size_t size) {
            stage == SN_STAGE_COLLISION ? ", a margin of its geoms moves an edge of contacts" : "");
 }
 
+static const char *why_undecided(const CheckStepsReport *r) {
+  if (check_steps_left_out(r)) return "MuJoCo diverged in more than a quarter of the steps";
+  if (check_steps_undecided(r)) return "more than a quarter of the steps are ties, or MuJoCo diverged in them";
+  return "nothing differs, but too little could be compared";
+}
+
 bool check_next_line(const CheckReport *r, char *text, size_t size) {
   text[0] = 0;
   switch (r->verdict) {
@@ -53,9 +59,7 @@ bool check_next_line(const CheckReport *r, char *text, size_t size) {
       snprintf(text, size, "see that MuJoCo loads the file by itself: it may be a part of another one");
       return true;
     default:
-      snprintf(text, size, "%s; try other states (--seed) or more of them (--steps)",
-               check_steps_undecided(&r->steps) ? "more than a quarter of the steps are ties"
-                                                : "nothing differs, but too little could be compared");
+      snprintf(text, size, "%s; try other states (--seed) or more of them (--steps)", why_undecided(&r->steps));
       return true;
   }
 }
@@ -195,8 +199,6 @@ static void print_fields(const CheckReport *r) {
   printf("%d steps, %d of them with contacts of polyhedra or cylinder edges", r->steps.compare.steps,
          r->steps.compare.loose_steps);
   if (r->steps.noisy_steps) printf(", %d where MuJoCo's own values are as uncertain", r->steps.noisy_steps);
-  if (r->steps.restarts)
-    printf("\nnot compared: %d steps in which MuJoCo diverged and was put back", r->steps.restarts);
   if (r->steps.compare.stiff_rows)
     printf("\nnot compared: efc_force of %d rows of %g and more in efc_D, which is rounding times that",
            r->steps.compare.stiff_rows, SN_STIFF);
@@ -244,6 +246,8 @@ void check_print(const CheckReport *r, bool brief) {
   if (r->unsupported) printf("%s%s", r->unsupported, r->steps.compare.steps ? "\n" : "");
   if (r->err.text[0]) printf("%s\n", r->err.text);
   print_mujoco(r);
+  if (r->steps.restarts)
+    printf("not compared: %d steps in which MuJoCo diverged and was put back\n", r->steps.restarts);
   if (r->steps.ties > 0) printf("%d ties, first: %s\n", r->steps.ties, r->steps.tie);
   if (r->steps.compare.steps && !(brief && r->verdict == CHECK_AGREES)) print_fields(r);
   if (check_next_line(r, next, sizeof next)) printf("next: %s\n", next);

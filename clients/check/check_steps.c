@@ -339,8 +339,15 @@ void check_steps(CheckRun *k, const CheckStepsSettings *s, CheckStepsReport *r) 
     check_element_name(k->o.m, (SnCompared)i, r->compare.field[i].element, r->element[i]);
 }
 
+// More than a quarter of all steps, or all of them.
+static bool is_too_many(int steps, const CheckStepsReport *r) {
+  return r->compare.steps == 0 || 4 * steps > r->compare.steps + r->restarts;
+}
+
+bool check_steps_left_out(const CheckStepsReport *r) { return is_too_many(r->restarts, r); }
+
 bool check_steps_undecided(const CheckStepsReport *r) {
-  return sn_compare_agrees(&r->compare) && 4 * (r->ties - r->servo_ties) > r->compare.steps;
+  return sn_compare_agrees(&r->compare) && is_too_many(r->ties - r->servo_ties + r->restarts, r);
 }
 
 bool check_steps_agree(const CheckStepsReport *r) {

@@ -29,7 +29,7 @@ enum { CHECK_NAME = 120 };
 typedef struct CheckStepsReport {
   SnCompare compare;
   int noisy_steps;                         // steps that agree only because MuJoCo's own values are no more certain
-  int restarts;                            // times MuJoCo diverged and was put back
+  int restarts;                            // steps left out: MuJoCo diverged in them and was put back
   int ties;                                // steps
   int servo_ties;                          // ties that a servo at its limit decides
   char tie[500];                           // text on the first tie; empty: none
@@ -56,11 +56,13 @@ SnCode check_open(CheckRun *k, mjModel *mj, SnError *err);
 void check_close(CheckRun *k);
 // Runs MuJoCo and compares every step; r->compare has been begun by sn_compare_init.
 void check_steps(CheckRun *k, const CheckStepsSettings *s, CheckStepsReport *r);
-// Returns true when no field differed. At most a quarter of the steps may be ties of contacts: else
-// check_steps_undecided.
+// Returns true when no field differed. At most a quarter of the steps may be ties of contacts, or left out because
+// MuJoCo diverged: else check_steps_undecided.
 bool check_steps_agree(const CheckStepsReport *r);
-// Returns true when nothing differed, but too many steps are ties of contacts.
+// Returns true when nothing differed, but too many steps are ties of contacts or left out.
 bool check_steps_undecided(const CheckStepsReport *r);
+// Returns true when MuJoCo diverged in too many steps, or in all.
+bool check_steps_left_out(const CheckStepsReport *r);
 
 // check_names.c: writes the name of entry `element` of a field into name (CHECK_NAME); empty where it has none.
 void check_element_name(const SnModel *m, SnCompared field, int element, char *name);

@@ -434,6 +434,11 @@ static void ties_have_limits(void **state) {
   assert_true(!check_steps_agree(&r) && check_steps_undecided(&r));
   r.servo_ties = 1;
   assert_true(check_steps_agree(&r) && !check_steps_undecided(&r));
+  r.restarts = 2;  // 16 and 2 of 66
+  assert_true(!check_steps_agree(&r) && check_steps_undecided(&r) && !check_steps_left_out(&r));
+  r.restarts = 22;
+  assert_true(check_steps_undecided(&r) && check_steps_left_out(&r));
+  r.restarts = 0;
   r.compare.field[SN_CMP_qacc].differs = true;
   assert_true(!check_steps_agree(&r) && !check_steps_undecided(&r));
   sn_compare_free(&r.compare);

@@ -88,6 +88,23 @@ static void a_run_that_diverges_is_reported(void **state) {
   leave_folder(folder);
 }
 
+// A model of which MuJoCo comes to the end of no step: nothing was compared, so that nothing agrees.
+static void what_diverges_at_once_is_undecided(void **state) {
+  (void)state;
+  static char out[200000];
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file("wild.xml",
+             "<mujoco><worldbody><body><joint name='j' type='slide'/><geom size='.1' mass='1'/></body></worldbody>"
+             "<actuator><general joint='j' gainprm='1e16' biastype='affine' biasprm='1e16 0 0'/></actuator></mujoco>");
+  assert_int_equal(run(SN_CHECK " wild.xml --steps 8 2>&1", out, sizeof out), 4);
+  assert_memory_equal(out, "wild.xml: undecided\n", 20);
+  assert_non_null(strstr(out, "\nnot compared: 8 steps in which MuJoCo diverged"));
+  assert_non_null(strstr(out, "\nnext: MuJoCo diverged in more than a quarter of the steps"));
+  unlink("wild.xml");
+  leave_folder(folder);
+}
+
 // Runs sinew-check with these arguments, expects its exit status and verdict, and returns its report.
 static cJSON *report_of(const char *arguments, int status, const char *verdict) {
   static char out[200000];
@@ -407,6 +424,7 @@ int main(void) {
       cmocka_unit_test(a_run_that_diverges_is_reported),     cmocka_unit_test(ties_are_named),
       cmocka_unit_test(late_controls_start_inside),          cmocka_unit_test(servos_at_their_limit_are_ties),
       cmocka_unit_test(islands_are_solved_to_rounding),      cmocka_unit_test(files_and_folders),
+      cmocka_unit_test(what_diverges_at_once_is_undecided),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
