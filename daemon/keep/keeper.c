@@ -397,7 +397,7 @@ SnCode sn_keeper_start(SnKeeper *k, const SnConfig *config, const SnLog *log, Sn
                        SnError *err) {
   *k = (SnKeeper){.config = config, .log = log, .outbox = outbox, .access = access};
   if (!*config->state) return SN_OK;
-  SnCode code = sn_kept_folder_open(&k->folder, config->state, err);
+  SnCode code = sn_kept_folder_open(&k->folder, config->state, log, err);
   if (code != SN_OK) return code;
   pthread_condattr_t attr;
   pthread_condattr_init(&attr);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "physics/base/folders.h"
+#include "daemon/base/own_folder.h"
 
 // At most so many files are moved aside; more are left where they are.
 enum { REFUSED_MOST = 64 };
@@ -57,9 +57,7 @@ static bool ends_with(const char *name, const char *ending) {
 static SnCode check_folder(const SnKeptFolder *f, SnError *err) {
   struct stat st;
   if (fstat(f->fd, &st) != 0) return io_error(err, "look at", f->path);
-  if (st.st_uid == geteuid() && !(st.st_mode & 022)) return SN_OK;
-  return sn_fail(err, SN_ERR_STATE, "state: others may write into %s (owner %lu, mode %03o)", f->path,
-                 (unsigned long)st.st_uid, (unsigned)(st.st_mode & 0777));
+  return sn_own_folder_check("state", f->path, &st, false, err);
 }
 
 // The file stays: who would remove it could take it from under another daemon that waits for it.
@@ -79,11 +77,12 @@ static void remove_unfinished(const SnKeptFolder *f) {
   closedir(dir);
 }
 
-SnCode sn_kept_folder_open(SnKeptFolder *f, const char *path, SnError *err) {
+SnCode sn_kept_folder_open(SnKeptFolder *f, const char *path, const SnLog *log, SnError *err) {
   *f = (SnKeptFolder){.fd = -1, .lock = -1, .path = path};
-  if (!sn_folder_make(path)) return sn_fail(err, SN_ERR_IO, "state: cannot make %s: %s", path, strerror(errno));
+  SnCode code = sn_own_folder_make("state", path, log, err);
+  if (code != SN_OK) return code;
   f->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  SnCode code = f->fd < 0 ? sn_fail(err, SN_ERR_IO, "state: %s: %s", path, strerror(errno)) : check_folder(f, err);
+  code = f->fd < 0 ? sn_fail(err, SN_ERR_IO, "state: %s: %s", path, strerror(errno)) : check_folder(f, err);
   if (code == SN_OK) code = lock_folder(f, err);
   if (code != SN_OK)
     sn_kept_folder_close(f);

@@ -6,9 +6,9 @@
 
 enum { SN_KEPT_NAME = 40 };  // bytes of a file's name, the zero included
 
-// Opens the folder, which is made if its parent is there, and locks it. Removes what was being written when the last
-// daemon ended. SN_ERR_STATE: another daemon has it, or others may write there.
-SnCode sn_kept_folder_open(SnKeptFolder *folder, const char *path, SnError *err);
+// Opens the folder, which is made if it is missing, and locks it. Removes what was being written when the last daemon
+// ended. SN_ERR_STATE: another daemon has it, or others may write there.
+SnCode sn_kept_folder_open(SnKeptFolder *folder, const char *path, const SnLog *log, SnError *err);
 void sn_kept_folder_close(SnKeptFolder *folder);
 
 // Returns the name of a session's file.

@@ -22,9 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/base/own_folder.h"
 #include "daemon/monitor/flight_private.h"
 #include "physics/base/clock.h"
-#include "physics/base/folders.h"
 
 // Bytes that a file's thread takes at once, and the most messages, too old to be kept, that one new message forgets.
 enum { PIECE = 1 << 16, FORGET = 64 };
@@ -394,12 +394,11 @@ static SnCode name_absolutely(SnFlight *f, SnError *err) {
 // The folder is this user's alone: what is in it may move a robot.
 static SnCode prepare_folder(SnFlight *f, SnError *err) {
   struct stat st;
-  if (!sn_folder_make(f->folder)) return sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
-  if (stat(f->folder, &st) != 0 || !S_ISDIR(st.st_mode) || access(f->folder, W_OK | X_OK) != 0)
-    return sn_fail(err, SN_ERR_IO, "flight_folder: %s is no folder that can be written", f->folder);
-  if ((st.st_uid == geteuid() || st.st_uid == 0) && !(st.st_mode & 022)) return name_absolutely(f, err);
-  return sn_fail(err, SN_ERR_STATE, "flight_folder: %s can be written by other users (owner %lu, mode %03o)", f->folder,
-                 (unsigned long)st.st_uid, (unsigned)(st.st_mode & 0777));
+  SnCode code = sn_own_folder_make("flight_folder", f->folder, f->def.log, err);
+  if (code == SN_OK && stat(f->folder, &st) != 0)
+    code = sn_fail(err, SN_ERR_IO, "flight_folder: %s: %s", f->folder, strerror(errno));
+  if (code == SN_OK) code = sn_own_folder_check("flight_folder", f->folder, &st, true, err);
+  return code == SN_OK ? name_absolutely(f, err) : code;
 }
 
 SnCode sn_flight_open(const SnFlightDef *def, SnFlight **flight, SnError *err) {

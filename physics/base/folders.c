@@ -41,6 +41,16 @@ bool sn_default_model_cache(char *path, size_t size) {
   return sn_cache_folder(path, size) && append(path, size, "models");
 }
 
+// One folder, below one that is there. What is there already has to be one.
+static bool make_one(const char *path) {
+  struct stat st;
+  if (mkdir(path, 0700) == 0) return true;
+  if (errno != EEXIST || stat(path, &st) != 0) return false;
+  if (S_ISDIR(st.st_mode)) return true;
+  errno = ENOTDIR;
+  return false;
+}
+
 bool sn_folder_make(const char *path) {
   char part[PATH_MAX];
   if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) {
@@ -50,11 +60,10 @@ bool sn_folder_make(const char *path) {
   for (char *p = part + 1; *p; ++p) {
     if (*p != '/') continue;
     *p = 0;
-    if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
+    if (!make_one(part)) return false;
     *p = '/';
   }
-  if (mkdir(part, 0700) != 0 && errno != EEXIST) return false;
-  return access(part, W_OK | X_OK) == 0;
+  return make_one(part) && access(part, W_OK | X_OK) == 0;
 }
 
 bool sn_folder_can_be_made(const char *path) {
@@ -64,8 +73,16 @@ bool sn_folder_can_be_made(const char *path) {
     errno = ENAMETOOLONG;
     return false;
   }
+  if (!*path) {
+    errno = ENOENT;
+    return false;
+  }
   while (stat(above, &st) != 0) {
     if (errno != ENOENT) return false;
+    if (lstat(above, &st) == 0) {  // a link that leads nowhere
+      errno = ENOENT;
+      return false;
+    }
     char *slash = strrchr(above, '/');
     if (!slash)
       strcpy(above, ".");

@@ -479,6 +479,7 @@ static void test_one_daemon_a_folder(void **state) {
   SnTestDaemon other = {0};
   char folder[128];
   const char *const args[] = {folder, NULL};
+  assert_true(sn_test_daemon_logged(&d, "event=folder-made text=\"state: "));
   snprintf(folder, sizeof folder, "--state=%s/state", d.folder);
   sn_test_daemon_spawn(&other, args);
   assert_int_equal(sn_test_daemon_wait(&other), 1);

@@ -20,6 +20,7 @@ enum { SOMEBODY = 54321, REFUSED = 64 };
 
 static char root[64];
 static SnKeptFolder folder;
+static const SnLog quiet = {.fd = -1};
 
 static int setup(void **state) {
   (void)state;
@@ -28,7 +29,7 @@ static int setup(void **state) {
   strcpy(root, "/tmp/sinew-kept-XXXXXX");
   if (!mkdtemp(root)) return -1;
   snprintf(path, sizeof path, "%s/state", root);
-  return sn_kept_folder_open(&folder, path, &err) == SN_OK ? 0 : -1;
+  return sn_kept_folder_open(&folder, path, &quiet, &err) == SN_OK ? 0 : -1;
 }
 
 static int teardown(void **state) {
@@ -166,22 +167,22 @@ static void test_folder(void **state) {
   SnKeptFolder other;
   SnError err = {0};
   char path[128];
-  assert_int_equal(sn_kept_folder_open(&other, folder.path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_kept_folder_open(&other, folder.path, &quiet, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "another sinewd keeps its sessions in"));
   snprintf(path, sizeof path, "%s/others", root);
   assert_int_equal(mkdir(path, 0700), 0);
   static const mode_t writable[] = {0720, 0702, 0770, 01777};
   for (size_t i = 0; i < sizeof writable / sizeof *writable; i++) {
     assert_int_equal(chmod(path, writable[i]), 0);
-    assert_int_equal(sn_kept_folder_open(&other, path, &err), SN_ERR_STATE);
+    assert_int_equal(sn_kept_folder_open(&other, path, &quiet, &err), SN_ERR_STATE);
     assert_non_null(strstr(err.text, "others may write into"));
   }
   assert_int_equal(chmod(path, 0755), 0);
-  assert_int_equal(sn_kept_folder_open(&other, path, &err), SN_OK);
+  assert_int_equal(sn_kept_folder_open(&other, path, &quiet, &err), SN_OK);
   sn_kept_folder_close(&other);
   if (geteuid() != 0) return;
   assert_int_equal(chown(path, SOMEBODY, SOMEBODY), 0);
-  assert_int_equal(sn_kept_folder_open(&other, path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_kept_folder_open(&other, path, &quiet, &err), SN_ERR_STATE);
 }
 
 // What is refused lies aside, up to so many files; more stay where they are.

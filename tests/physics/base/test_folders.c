@@ -1,6 +1,7 @@
 // The folder of the running program and the user's cache folder.
 #include "physics/base/folders.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,39 @@ static void test_program_folder(void **state) {
   assert_string_equal(strrchr(path, '/'), "/sinew-import");
 }
 
+// What would be made is what can be made, and the reasons are the same.
+static void test_folder_make(void **state) {
+  (void)state;
+  char root[] = "/tmp/sinew-folders-XXXXXX", path[SIZE];
+  assert_non_null(mkdtemp(root));
+  const struct {
+    const char *below;
+    int error;  // 0: none
+  } cases[] = {{"a/b/c", 0},        {"a/b/c/", 0},         {"file", ENOTDIR}, {"file/below", ENOTDIR},
+               {"nowhere", ENOENT}, {"nowhere/b", ENOENT}, {"link", 0},       {"link/d", 0}};
+  snprintf(path, sizeof path, "%s/file", root);
+  fclose(fopen(path, "w"));
+  snprintf(path, sizeof path, "%s/nowhere", root);
+  assert_int_equal(symlink("/tmp/sinew/not/there", path), 0);
+  snprintf(path, sizeof path, "%s/link", root);
+  assert_int_equal(symlink(".", path), 0);
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    snprintf(path, sizeof path, "%s/%s", root, cases[i].below);
+    errno = 0;
+    assert_int_equal(sn_folder_can_be_made(path), cases[i].error == 0);
+    if (cases[i].error) assert_int_equal(errno, cases[i].error);
+    errno = 0;
+    assert_int_equal(sn_folder_make(path), cases[i].error == 0);
+    if (cases[i].error) assert_int_equal(errno, cases[i].error);
+  }
+  assert_false(sn_folder_can_be_made(""));
+  assert_false(sn_folder_make(""));
+  snprintf(path, sizeof path, "rm -r %s", root);
+  assert_int_equal(system(path), 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache_folder), cmocka_unit_test(test_program_folder)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_cache_folder), cmocka_unit_test(test_program_folder),
+                                     cmocka_unit_test(test_folder_make)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
