@@ -21,6 +21,7 @@ enum { OPTIONS_MAX = SN_CONFIG_SETTINGS, FIRST_OPTION = 1000 };
 typedef struct CommandLine {
   const char *file;  // --config
   bool check;        // --check
+  bool machine;      // which also looks at the machine
   const char *name[256], *value[256];
   int n;
 } CommandLine;
@@ -32,7 +33,10 @@ static error_t parse(int key, char *value, struct argp_state *state) {
     return 0;
   }
   if (key == 'k') {
+    if (value && strcmp(value, "configuration") != 0)
+      argp_error(state, "--check=%s; allowed is --check or --check=configuration", value);
     line->check = true;
+    line->machine = !value;
     return 0;
   }
   if (key == ARGP_KEY_ARG) argp_error(state, "'%s' is no option", value);
@@ -53,7 +57,11 @@ static void make_options(struct argp_option *options, char names[][32], char doc
   options[1] = (struct argp_option){
       .name = "check",
       .key = 'k',
-      .doc = "read configuration and keys, say what is wrong with them or missing for a start of this user, and end"};
+      .arg = "configuration",
+      .flags = OPTION_ARG_OPTIONAL,
+      .doc =
+          "read configuration and keys, say what is wrong with them or missing for a start of this user, and end; "
+          "--check=configuration does not look at the machine, as a reload does not"};
   for (int i = 0; i < sn_config_count(); i++) {
     const SnConfigInfo *row = sn_config_info(i);
     snprintf(names[i], 32, "%s", row->name);
@@ -185,6 +193,7 @@ int main(int argc, char **argv) {
   SnCode code = configure(&line, &d.config, &err);
   if (line.check) {
     if (code == SN_OK) code = sn_check_configuration(&d.config, &err);
+    if (code == SN_OK && line.machine) code = sn_check_start(&d.config, &err);
     if (code != SN_OK) fprintf(stderr, "sinewd: %s\n", err.text);
     return code == SN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
   }
@@ -199,6 +208,7 @@ int main(int argc, char **argv) {
   block_signals(d.reloads);
   if (!*d.config.log_file) sn_log_own(&d.log);
   if (code == SN_OK && *d.config.log_file) code = sn_log_open(&d.log, d.config.log_file, &err);
+  if (code == SN_OK) code = sn_runtime_folder_make(&d.config, &err);
   if (code == SN_OK) code = sn_files_prepare(&d.config, &d.log, &err);
   bool started = code == SN_OK;
   if (started) code = start(&d, &err);

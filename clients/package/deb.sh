@@ -50,7 +50,8 @@ look() {
   for file in postinst prerm postrm; do sh -n "$work/control/$file" && [ -x "$work/control/$file" ] || fail "$file cannot be run"; done
   grep -q '^Depends:.*libzmq5' "$work/control/control" || fail "it does not say that it needs libzmq"
   if grep -q '^Depends:.*libmujoco' "$work/control/control"; then fail "it asks for MuJoCo's package, which there is not"; fi
-  XDG_CACHE_HOME=$work/cache "$work/files/usr/bin/sinewd" --config="$work/files/etc/sinew/sinewd.yaml" --endpoint="ipc://$work/s" --check || fail "sinewd refuses the configuration"
+  "$work/files/usr/bin/sinewd" --config="$work/files/etc/sinew/sinewd.yaml" --endpoint="ipc://$work/s" --cache="$work/cache" --state="$work/state" \
+    --flight-folder="$work/flight" --check || fail "sinewd refuses the configuration"
   echo "$(dpkg-deb -f "$deb" Package Version Architecture Installed-Size | tr '\n' ' ')is as it should be"
 }
 

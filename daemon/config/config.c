@@ -149,10 +149,9 @@ SnCode sn_config_complete(SnConfig *config, SnError *err) {
   if (config->tasks.n == 0 && sn_place_of_tasks(place[0], sizeof place[0])) add_folder(&config->tasks, place[0]);
 
   const bool beside = strncmp(config->endpoint, "ipc://", 6) == 0 || (*config->telemetry && *config->records);
-  if (!*config->endpoint || !beside) {
-    code = sn_make_runtime_folder(folder, sizeof folder, err);
-    if (code != SN_OK) return code;
-  }
+  config->runtime_folder = !*config->endpoint || !beside;
+  if (!sn_runtime_folder(folder, sizeof folder) && config->runtime_folder)
+    return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
   if (!*config->endpoint && !sn_default_endpoint(config->endpoint, sizeof config->endpoint))
     return sn_fail(err, SN_ERR_LIMIT, "the path of the socket in %s is too long", folder);
   complete_address(config, folder, "telemetry", config->telemetry);

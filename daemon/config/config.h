@@ -30,6 +30,7 @@ typedef struct SnConfig {
 #undef SN_CONFIG_INT
 #undef SN_CONFIG_REAL
 #undef SN_CONFIG_CHOICE
+  bool runtime_folder;  // an address was left empty: its socket lies in the folder of the user's sockets
 } SnConfig;
 
 // Counts the settings.
@@ -82,6 +83,14 @@ SnCode sn_config_load(SnConfig *config, const char *file, SnError *err);
 
 // Fills what is left empty: endpoints in the runtime folder, folders of models and tasks, the importer and its cache.
 // Absolute folders come from the environment and from where this program lies.
+// Changes nothing on the disk.
 SnCode sn_config_complete(SnConfig *config, SnError *err);
+
+// Makes the folder of the user's sockets (proto/default_endpoint.h) with mode 0700, where a completed configuration
+// needs it and it is missing. Returns an error when it is not a folder of this user, or open to others.
+SnCode sn_runtime_folder_make(const SnConfig *config, SnError *err);
+
+// Returns what sn_runtime_folder_make would, and makes nothing. *missing says that it would be made.
+SnCode sn_runtime_folder_check(const SnConfig *config, bool *missing, SnError *err);
 
 #endif

@@ -11,20 +11,40 @@
 #include "proto/places.h"
 #include "proto/validate.h"
 
-SnCode sn_make_runtime_folder(char *path, size_t size, SnError *err) {
-  if (!sn_runtime_folder(path, size)) return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
-  if (mkdir(path, 0700) != 0 && errno != EEXIST)
-    return sn_fail(err, SN_ERR_IO, "cannot make %s: %s", path, strerror(errno));
-
-  // In /tmp somebody else may have made it first.
-  struct stat st;
-  if (lstat(path, &st) != 0) return sn_fail(err, SN_ERR_IO, "%s: %s", path, strerror(errno));
-  if (!S_ISDIR(st.st_mode) || st.st_uid != getuid())
+// In /tmp somebody else may have made it first.
+static SnCode check_runtime_folder(const char *path, const struct stat *st, SnError *err) {
+  if (!S_ISDIR(st->st_mode) || st->st_uid != getuid())
     return sn_fail(err, SN_ERR_STATE, "%s is not a folder that belongs to user %lu", path, (unsigned long)getuid());
-  if (st.st_mode & 077)
+  if (st->st_mode & 077)
     return sn_fail(err, SN_ERR_STATE, "%s is open to other users (mode %03o); it must have mode 700", path,
-                   (unsigned)(st.st_mode & 0777));
+                   (unsigned)(st->st_mode & 0777));
   return SN_OK;
+}
+
+SnCode sn_runtime_folder_make(const SnConfig *config, SnError *err) {
+  char path[SN_CONFIG_TEXT_SIZE];
+  bool missing;
+  SnCode code = sn_runtime_folder_check(config, &missing, err);
+  if (code != SN_OK || !missing) return code;
+  sn_runtime_folder(path, sizeof path);
+  if (mkdir(path, 0700) == 0) return SN_OK;
+  if (errno == EEXIST) return sn_runtime_folder_check(config, &missing, err);  // somebody was faster
+  return sn_fail(err, SN_ERR_IO, "cannot make %s: %s", path, strerror(errno));
+}
+
+SnCode sn_runtime_folder_check(const SnConfig *config, bool *missing, SnError *err) {
+  char path[SN_CONFIG_TEXT_SIZE];
+  struct stat st;
+  *missing = false;
+  if (!config->runtime_folder) return SN_OK;
+  if (!sn_runtime_folder(path, sizeof path)) return sn_fail(err, SN_ERR_LIMIT, "the runtime folder's path is too long");
+  if (lstat(path, &st) == 0) return check_runtime_folder(path, &st, err);
+  *missing = errno == ENOENT;
+  *strrchr(path, '/') = '\0';
+  if (*missing && access(*path ? path : "/", W_OK | X_OK) == 0) return SN_OK;
+  const int error = errno;
+  sn_runtime_folder(path, sizeof path);
+  return sn_fail(err, SN_ERR_IO, "cannot make %s: %s", path, strerror(error));
 }
 
 SnCode sn_folders_check(const SnConfigList *list, const char *setting, SnError *err) {

@@ -69,7 +69,7 @@ SnCode sn_check_configuration(const SnConfig *config, SnError *err) {
   explicit_bzero(secret, sizeof secret);
   if (code == SN_OK) code = sn_access_init(&access, config->allow, err);
   sn_access_free(&access);
-  return code == SN_OK ? sn_check_start(config, err) : code;
+  return code;
 }
 
 SnCode sn_reload(SnDaemon *d, bool *lowered, SnError *err) {

@@ -105,12 +105,13 @@ const char *sn_metrics_text(SnDaemon *daemon);
 // Notes a state whose plan was late, and lets the flight recorder write after a burst of them. The event loop calls it.
 void sn_flight_missed(SnDaemon *daemon, double now);
 
-// Checks what a start needs of the machine and of this user's rights: folders, programs, the backend's library,
-// processors, priority. Changes nothing, opens no device and takes no lock that a daemon that runs may have.
+// Checks what a start needs of the machine and of this user's rights: folders, files, programs, the backend's library,
+// processors, priority. Nothing of this keeps a daemon that runs from a reload. Changes nothing, opens no device and
+// takes no lock that a daemon that runs may have.
 SnCode sn_check_start(const SnConfig *config, SnError *err);
 
-// Checks what a configuration must fulfil beyond the bounds of each setting: addresses, keys, the list of keys, and
-// what sn_check_start looks at. Changes nothing.
+// Checks what a configuration must fulfil beyond the bounds of each setting: addresses, keys, the list of keys. Changes
+// nothing.
 SnCode sn_check_configuration(const SnConfig *config, SnError *err);
 
 // Reads configuration and keys again: all of it is in force, or on failure nothing changes. *lowered says that a key

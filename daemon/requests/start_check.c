@@ -6,18 +6,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/base/own_folder.h"
 #include "daemon/base/realtime.h"
 #include "daemon/requests/requests.h"
 #include "physics/base/folders.h"
+#include "proto/default_endpoint.h"
+#include "proto/places.h"
 
-// A folder that is this user's alone, where `own` says so; "" is none.
-static SnCode check_folder(const char *setting, const char *path, bool own, SnError *err) {
+static SnCode check_folder(const char *setting, const char *path, SnError *err) {
+  if (sn_folder_can_be_made(path)) return SN_OK;
+  return sn_fail(err, SN_ERR_IO, "%s: cannot make or write %s: %s", setting, path, strerror(errno));
+}
+
+// A folder that is this user's alone, or where `root` says so root's; "" is none.
+static SnCode check_own_folder(const char *setting, const char *path, bool root, SnError *err) {
   struct stat st;
   if (!*path) return SN_OK;
-  if (!sn_folder_can_be_made(path)) return sn_fail(err, SN_ERR_IO, "%s: %s: %s", setting, path, strerror(errno));
-  if (!own || stat(path, &st) != 0 || !(st.st_mode & 022)) return SN_OK;
-  return sn_fail(err, SN_ERR_STATE, "%s: others may write into %s (owner %lu, mode %03o)", setting, path,
-                 (unsigned long)st.st_uid, (unsigned)(st.st_mode & 0777));
+  const SnCode code = check_folder(setting, path, err);
+  return code == SN_OK && stat(path, &st) == 0 ? sn_own_folder_check(setting, path, &st, root, err) : code;
 }
 
 // The folder that a path lies in has to be there.
@@ -37,25 +43,34 @@ static SnCode check_log(const char *file, SnError *err) {
   return sn_fail(err, SN_ERR_IO, "log_file: %s: %s", file, strerror(S_ISDIR(st.st_mode) ? EISDIR : errno));
 }
 
-static SnCode check_socket(const char *setting, const char *address, SnError *err) {
-  return strncmp(address, "ipc://", 6) == 0 ? check_above(setting, address + 6, err) : SN_OK;
+static SnCode check_socket(const char *setting, const char *address, bool made, SnError *err) {
+  char folder[SN_CONFIG_TEXT_SIZE];
+  if (strncmp(address, "ipc://", 6) != 0) return SN_OK;
+  const size_t n = made && sn_runtime_folder(folder, sizeof folder) ? strlen(folder) : 0;
+  if (n && !strncmp(address + 6, folder, n) && address[6 + n] == '/' && !strchr(address + 7 + n, '/')) return SN_OK;
+  return check_above(setting, address + 6, err);
 }
 
-static SnCode check_importer(const char *given, SnError *err) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s", given);
-  if (!*given && !sn_default_importer(path, sizeof path))
-    return sn_fail(err, SN_ERR_NOT_FOUND, "importer: cannot tell where sinewd lies");
+// The folder of the user's sockets is made where it is missing.
+static SnCode check_sockets(const SnConfig *c, SnError *err) {
+  bool made;
+  SnCode code = sn_runtime_folder_check(c, &made, err);
+  if (code == SN_OK) code = check_socket("endpoint", c->endpoint, made, err);
+  if (code == SN_OK) code = check_socket("telemetry", c->telemetry, made, err);
+  return code == SN_OK ? check_socket("records", c->records, made, err) : code;
+}
+
+static SnCode check_importer(const char *path, SnError *err) {
   if (sn_is_program(path)) return SN_OK;
   return sn_fail(err, SN_ERR_NOT_FOUND, "importer: the program %s cannot be run: %s", path, strerror(errno));
 }
 
-static SnCode check_cache(const char *given, SnError *err) {
-  char path[4096];
-  if (*given) return check_folder("cache", given, false, err);
-  if (sn_default_model_cache(path, sizeof path)) return check_folder("cache", path, false, err);
-  return sn_fail(err, SN_ERR_ARGUMENT,
-                 "cache: no folder is given, and neither is XDG_CACHE_HOME nor HOME in the environment");
+static SnCode check_flight(const char *folder, SnError *err) {
+  char schema[SN_PLACE_SIZE] = "";
+  if (!*folder) return SN_OK;
+  const SnCode code = check_own_folder("flight_folder", folder, true, err);
+  if (code != SN_OK || (sn_place_of_schema(schema, sizeof schema) && access(schema, R_OK) == 0)) return code;
+  return sn_fail(err, SN_ERR_IO, "flight_folder: the schema %s cannot be read", schema);
 }
 
 static SnCode check_backend(const SnConfig *c, SnError *err) {
@@ -66,13 +81,12 @@ static SnCode check_backend(const SnConfig *c, SnError *err) {
 
 SnCode sn_check_start(const SnConfig *c, SnError *err) {
   SnCode code = check_log(c->log_file, err);
-  if (code == SN_OK) code = check_socket("endpoint", c->endpoint, err);
-  if (code == SN_OK) code = check_socket("telemetry", c->telemetry, err);
-  if (code == SN_OK) code = check_socket("records", c->records, err);
+  if (code == SN_OK) code = check_sockets(c, err);
+  if (code == SN_OK) code = sn_files_check(c, err);
   if (code == SN_OK) code = check_importer(c->importer, err);
-  if (code == SN_OK) code = check_cache(c->cache, err);
-  if (code == SN_OK) code = check_folder("state", c->state, true, err);
-  if (code == SN_OK) code = check_folder("flight_folder", c->flight_folder, true, err);
+  if (code == SN_OK) code = check_folder("cache", c->cache, err);
+  if (code == SN_OK) code = check_own_folder("state", c->state, false, err);
+  if (code == SN_OK) code = check_flight(c->flight_folder, err);
   if (code == SN_OK) code = check_backend(c, err);
   const int highest = c->priority ? c->priority + 1 : 0;
   if (code == SN_OK) code = sn_realtime_check(c->planner_processors, highest, c->lock_memory, err);

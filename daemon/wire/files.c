@@ -37,27 +37,45 @@ int accept4(int fd, void *address, void *size, int flags) {
   return client;
 }
 
+// The limit that this process may have, as far as that is useful; INT_MAX where the system does not say.
+static int limit_of_files(struct rlimit *limit) {
+  if (getrlimit(RLIMIT_NOFILE, limit) != 0) *limit = (struct rlimit){RLIM_INFINITY, RLIM_INFINITY};
+  const rlim_t wanted = limit->rlim_max < WANTED ? limit->rlim_max : WANTED;
+  const rlim_t most = limit->rlim_cur < wanted ? wanted : limit->rlim_cur;
+  return most > INT_MAX ? INT_MAX : (int)most;
+}
+
 // The limit of files, after it has been raised.
 static int raise_limit(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return WANTED;
-  const rlim_t wanted = limit.rlim_max < WANTED ? limit.rlim_max : WANTED;
-  if (limit.rlim_cur < wanted) {
-    limit.rlim_cur = wanted;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
-  }
-  return limit.rlim_cur > INT_MAX ? INT_MAX : (int)limit.rlim_cur;
+  const int most = limit_of_files(&limit);
+  if (limit.rlim_cur >= (rlim_t)most) return most;
+  limit.rlim_cur = (rlim_t)most;
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
+  return (int)limit.rlim_cur;
+}
+
+// How many connections fit into a limit; fails where these are not even a few.
+static SnCode count_connections(const SnConfig *config, int limit, int *capacity, SnError *err) {
+  const int listeners = 1 + (*config->telemetry != '\0') + (*config->records != '\0');
+  const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
+  *capacity = (limit - own) / listeners;
+  if (*capacity >= CONNECTIONS_LEAST) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT, "only %d files may be open (ulimit -n); sinewd needs %d, and more for connections",
+                 limit, own + CONNECTIONS_LEAST * listeners);
+}
+
+SnCode sn_files_check(const SnConfig *config, SnError *err) {
+  struct rlimit limit;
+  int capacity;
+  return count_connections(config, limit_of_files(&limit), &capacity, err);
 }
 
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err) {
   if (sn_users_prepare(config->users, err) != SN_OK) return err->code;
-  const int limit = raise_limit(), listeners = 1 + (*config->telemetry != '\0') + (*config->records != '\0');
-  const int own = RESERVED + RESERVED_A_LOADER * config->loaders;
-  const int capacity = (limit - own) / listeners;
-  if (capacity < CONNECTIONS_LEAST)
-    return sn_fail(err, SN_ERR_LIMIT,
-                   "only %d files may be open (ulimit -n); sinewd needs %d, and more for connections", limit,
-                   own + CONNECTIONS_LEAST * listeners);
+  const int limit = raise_limit();
+  int capacity;
+  if (count_connections(config, limit, &capacity, err) != SN_OK) return err->code;
   if (capacity < config->connections) {
     sn_log_event(log, SN_LOG_WARNING, "connections: %d instead of %d, since only %d files may be open (ulimit -n)",
                  capacity, config->connections, limit);

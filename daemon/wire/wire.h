@@ -12,6 +12,8 @@
 // log. From then on connections are refused that would take the files that sinewd needs for itself, and those of users
 // who may not come in. Returns an error where not even a few connections fit.
 SnCode sn_files_prepare(SnConfig *config, const SnLog *log, SnError *err);
+// Returns that error, and changes nothing.
+SnCode sn_files_check(const SnConfig *config, SnError *err);
 
 typedef struct SnWire SnWire;
 

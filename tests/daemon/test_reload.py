@@ -31,17 +31,18 @@ BAD = [
     ("telemetry: here\n", "telemetry: 'here' is no address"),
     ("records: tcp://127.0.0.1:0\n", "records: tcp://127.0.0.1:0: a tcp address needs a port"),
     ("users: root\n", "users is 'root'"),
-    ("importer: /nowhere\n", "importer: the program /nowhere cannot be run"),
-    ("state: /dev/null/kept\n", "state: /dev/null/kept: Not a directory"),
-    ("flight_folder: /dev/null\n", "flight_folder: /dev/null: Not a directory"),
-    ("planner_processors: '1023'\n", "planner_processors is '1023': this process can have none of them"),
-    ("planner_processors: first\n", "planner_processors is 'first'"),
 ]
 # Of settings that the daemon of these checks has from its command line.
 MISSING = [
+    ("--importer=/nowhere", "importer: the program /nowhere cannot be run"),
+    ("--state=/dev/null/kept", "state: cannot make or write /dev/null/kept: Not a directory"),
+    ("--state=NOWHERE", "/nowhere: No such file or directory"),
+    ("--flight-folder=/dev/null", "flight_folder: cannot make or write /dev/null: Not a directory"),
+    ("--planner-processors=1023", "planner_processors is '1023': this process can have none of them"),
+    ("--planner-processors=first", "planner_processors is 'first'"),
     ("--backend=abacus", "backend is 'abacus', which cannot be opened: there is no backend 'abacus'"),
     ("--backend-folder=/nowhere --backend=cuda", "backend is 'cuda', which cannot be opened: backend 'cuda': its library"),
-    ("--cache=/dev/null/cache", "cache: /dev/null/cache: Not a directory"),
+    ("--cache=/dev/null/cache", "cache: cannot make or write /dev/null/cache: Not a directory"),
     ("--log-file=/nowhere/log", "log_file: /nowhere/log: No such file or directory"),
     ("--log-file=/", "log_file: /: Is a directory"),
     ("--endpoint=ipc:///nowhere/s", "endpoint: /nowhere/s: No such file or directory"),
@@ -149,9 +150,62 @@ def check_missing(folder: pathlib.Path) -> None:
     good = check_file(file, f"--state={below}/kept", f"--cache={below}/cache", f"--flight-folder={below}/flight")
     assert good.returncode == 0, good.stderr
     assert not (folder / "a").exists()
+    (folder / "nowhere").symlink_to(folder / "nothing")
     for options, words in MISSING:
-        done = check_file(file, *options.split())
+        done = check_file(file, *options.replace("NOWHERE", f"{folder}/nowhere").split())
         assert done.returncode == 1 and words in done.stderr, (options, done.stderr)
+        if "--endpoint=here" not in options and "--config" not in options:
+            done = check_file(file, "--check=configuration", *options.replace("NOWHERE", f"{folder}/nowhere").split())
+            assert done.returncode == 0, (options, done.stderr)
+    done = check_file(file, "--check=everything")
+    assert done.returncode and "allowed is --check or --check=configuration" in done.stderr, done.stderr
+    done = subprocess.run(
+        ["bash", "-c", f"ulimit -n 64; '{BINARIES}/sinewd' --config='{file}' --check"], capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "only 64 files may be open" in done.stderr, done.stderr
+    for setting in ("state", "flight-folder") if os.geteuid() == 0 else ():
+        strange = folder / setting
+        strange.mkdir(0o755)
+        os.chown(strange, 54321, 54321)
+        done = check_file(file, f"--{setting}={strange}")
+        assert done.returncode == 1 and "others may write into" in done.stderr, done.stderr
+
+
+def check_runtime_folder(folder: pathlib.Path) -> None:
+    """The folder of the user's sockets is looked at by a check, and made by a start alone."""
+    runtime = folder / "sinew"
+    environment = {**os.environ, "XDG_RUNTIME_DIR": str(folder)}
+    command = [BINARIES / "sinewd", f"--cache={folder}/cache", "--check"]
+
+    def words() -> str:
+        return subprocess.run(command, env=environment, capture_output=True, text=True).stderr
+
+    assert words() == "" and not runtime.exists()
+    runtime.mkdir(0o755)
+    assert "is open to other users (mode 755)" in words()
+    runtime.rmdir()
+    runtime.symlink_to("/tmp")
+    assert "is not a folder that belongs to user" in words()
+    runtime.unlink()
+    environment["XDG_RUNTIME_DIR"] = f"{folder}/nowhere"
+    assert "nowhere/sinew: No such file or directory" in words()
+
+
+def check_machine(folder: pathlib.Path) -> None:
+    """What a start would lack keeps nobody from a reload, which takes keys away, too."""
+    file = folder / "sinewd.yaml"
+    file.write_text(GOOD)
+    d = Daemon(folder, f"--config={file}")
+    lacking = "importer: /nowhere\nstate: /dev/null/kept\nflight_folder: /dev/null\nplanner_processors: '1023'\n"
+    file.write_text(GOOD + "log: debug\n" + lacking)
+    assert check_file(file).returncode == 1
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    assert re.search(r'event=restart-needed text=".*: state, importer, planner_processors', d.log.read_text())
+    (folder / "cache").rename(folder / "moved")
+    (folder / "cache").write_text("no folder")
+    file.write_text(GOOD)
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    d.stop()
 
 
 def check_command_line(folder: pathlib.Path) -> None:
@@ -186,7 +240,7 @@ def check_status(folder: pathlib.Path) -> None:
 
 def main() -> None:
     """Run all checks, each with a folder of its own."""
-    for check in (check_reload, check_missing, check_command_line, check_no_file, check_status):
+    for check in (check_reload, check_missing, check_runtime_folder, check_machine, check_command_line, check_no_file, check_status):
         with tempfile.TemporaryDirectory(prefix="sinew-reload.") as name:
             check(pathlib.Path(name))
 

@@ -15,30 +15,40 @@
 
 static void test_runtime_folder(void **state) {
   (void)state;
-  char folder[] = "/tmp/sinew-test-XXXXXX", path[128], expected[64];
+  static SnConfig config = {.runtime_folder = true};
+  char folder[] = "/tmp/sinew-test-XXXXXX", path[64];
   SnError err = {0};
   struct stat st;
+  bool missing = false;
   assert_non_null(mkdtemp(folder));
   setenv("XDG_RUNTIME_DIR", folder, 1);
-  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_OK);
-  snprintf(expected, sizeof expected, "%s/sinew", folder);
-  assert_string_equal(path, expected);
+  snprintf(path, sizeof path, "%s/sinew", folder);
+  assert_int_equal(sn_runtime_folder_check(&config, &missing, &err), SN_OK);
+  assert_true(missing);
+  assert_int_equal(stat(path, &st), -1);
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_OK);
   assert_int_equal(stat(path, &st), 0);
   assert_int_equal(st.st_mode & 0777, 0700);
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_OK);
 
   chmod(path, 0755);
-  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_ERR_STATE);
   assert_non_null(strstr(err.text, "open to other users"));
+  config.runtime_folder = false;
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_OK);
+  config.runtime_folder = true;
   rmdir(path);
   assert_int_equal(symlink("/tmp", path), 0);
-  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_ERR_STATE);
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_ERR_STATE);
   unlink(path);
   rmdir(folder);
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_ERR_IO);
+  assert_non_null(strstr(err.text, "No such file"));
 
   unsetenv("XDG_RUNTIME_DIR");
-  snprintf(expected, sizeof expected, "/tmp/sinew-%lu", (unsigned long)getuid());
-  assert_int_equal(sn_make_runtime_folder(path, sizeof path, &err), SN_OK);
-  assert_string_equal(path, expected);
+  snprintf(path, sizeof path, "/tmp/sinew-%lu", (unsigned long)getuid());
+  assert_int_equal(sn_runtime_folder_make(&config, &err), SN_OK);
+  assert_int_equal(access(path, W_OK), 0);
 }
 
 // What is configured must be there, and be a folder.
