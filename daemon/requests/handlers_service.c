@@ -165,12 +165,8 @@ Sinew__V1__Statistics *sn_pack_statistics(SnDaemon *d, SnScratch *scratch, SnSes
 
 SnCode sn_handle_statistics(SnDaemon *d, SnJob *job, SnError *err) {
   uint64_t id = job->request->statistics->session;
-  SnSession *only = id ? sn_sessions_find(&d->sessions, id) : NULL;
-  if (only && !sn_may_use(job->route.peer, only)) only = NULL;
-  const SnPeer *owner, *peer = job->route.peer;
-  if (id && !only && sn_keeper_restoring(&d->keeper, id, &owner) && (owner == peer || peer->role == SN_ROLE_ADMIN))
-    return sn_fail_coming(job, "is being restored", err);
-  if (id && !only) return sn_fail_no_session(job, id, NULL, err);
+  SnSession *only = id ? sn_find_session(d, job, id, err) : NULL;
+  if (id && !only) return err->code;
   SnScratch scratch = {0};
   Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
   reply.body_case = SINEW__V1__REPLY__BODY_STATISTICS;

@@ -19,9 +19,8 @@ static bool is_coming(SnDaemon *d, const SnPeer *peer, uint64_t id) {
   return sn_keeper_restoring(&d->keeper, id, &owner) && may_know(peer, owner);
 }
 
-// The session of a request, whose lease it renews. NULL and err when there is none, or not yet. One of another key is
-// none: whoever guesses ids is not told which are right.
-static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
+// One of another key is none: whoever guesses ids is not told which are right.
+SnSession *sn_find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   SnSession *session = sn_sessions_find(&d->sessions, id);
   if (!session && is_coming(d, job->route.peer, id)) {
     sn_fail_coming(job, "is being restored", err);
@@ -29,19 +28,24 @@ static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *er
   }
   if (!session) session = sn_sessions_find(&d->sessions, id);  // it has come meanwhile
   if (session && !sn_may_use(job->route.peer, session)) session = NULL;
-  const double now = sn_clock_now();
-  if (session) {
-    job->route.session = id;
-    session->heard = fmax(session->heard, now);
-    if (session->left > 0) session->left = now;
-    return session;
-  }
+  if (session) return session;
   const SnPeer *owner;
   const bool refused = sn_keeper_refused(&d->keeper, id, &owner) && may_know(job->route.peer, owner);
   sn_fail_no_session(
       job, id,
       refused ? "it could not be restored after a restart of the daemon, whose log says why: open it anew" : NULL, err);
   return NULL;
+}
+
+// The session of a request, whose lease it renews.
+static SnSession *find_session(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
+  SnSession *session = sn_find_session(d, job, id, err);
+  if (!session) return NULL;
+  const double now = sn_clock_now();
+  job->route.session = id;
+  session->heard = fmax(session->heard, now);
+  if (session->left > 0) session->left = now;
+  return session;
 }
 
 // The session of a request that controllers make: the connection that it came by is its client's.
@@ -108,6 +112,8 @@ static SnCode open_new(SnDaemon *d, SnJob *job, SnError *err) {
 // A session that is there goes on with whoever asks for it by its name.
 static SnCode resume(SnDaemon *d, SnJob *job, uint64_t id, SnError *err) {
   const Sinew__V1__OpenRequest *in = job->request->open;
+  // Who asks to open one is not told that there is none.
+  if (!sn_sessions_find(&d->sessions, id)) return sn_fail_coming(job, "is being closed", err);
   job->session = find_own(d, job, id, err);
   if (!job->session) return err->code;
   if (!strcmp(job->session->task->name, in->task)) return command(d, job, err);

@@ -1,11 +1,10 @@
 // Traces of a session's latest plans: answered by the event loop at once.
 #include "daemon/requests/handlers_private.h"
-#include "daemon/requests/roles_private.h"
 
 SnCode sn_handle_trace(SnDaemon *d, SnJob *job, SnError *err) {
   const Sinew__V1__TraceRequest *in = job->request->trace;
-  const SnSession *session = sn_sessions_find(&d->sessions, in->session);
-  if (!session || !sn_may_use(job->route.peer, session)) return sn_fail_no_session(job, in->session, NULL, err);
+  const SnSession *session = sn_find_session(d, job, in->session, err);
+  if (!session) return err->code;
   job->route.session = in->session;
   Sinew__V1__PlanTrace item[SN_TRACES], *list[SN_TRACES];
   Sinew__V1__TraceReply out = SINEW__V1__TRACE_REPLY__INIT;

@@ -472,6 +472,33 @@ static void test_no_room(void **state) {
   assert_true(sn_test_daemon_logged(&d, "state_megabytes allows 1048576"));
 }
 
+// While a session is on its way, here since its model is compiled for long, nobody is told that there is none.
+static void test_restoring(void **state) {
+  (void)state;
+  char cache[128], importer[128];
+  const char *const args[] = {cache, importer, NULL};
+  const uint64_t session = open_named("late");
+  snprintf(cache, sizeof cache, "--cache=%s/other", d.folder);
+  snprintf(importer, sizeof importer, "--importer=%s/importer", d.folder);
+  FILE *f = fopen(importer + strlen("--importer="), "w");
+  assert_non_null(f);
+  fprintf(f, "#!/bin/sh\nexec sleep 1000\n");
+  fclose(f);
+  assert_int_equal(chmod(importer + strlen("--importer="), 0700), 0);
+  sn_test_kept_restart(&d, SIGTERM, args);
+  Sinew__V1__GetConfigRequest config = SINEW__V1__GET_CONFIG_REQUEST__INIT;
+  Sinew__V1__StatisticsRequest statistics = SINEW__V1__STATISTICS_REQUEST__INIT;
+  Sinew__V1__TraceRequest trace = SINEW__V1__TRACE_REQUEST__INIT;
+  config.session = statistics.session = trace.session = session;
+  Sinew__V1__Request *const requests[] = {SN_TEST_MESSAGE(get_config, GET_CONFIG, &config),
+                                          SN_TEST_MESSAGE(statistics, STATISTICS, &statistics),
+                                          SN_TEST_MESSAGE(trace, TRACE, &trace)};
+  for (size_t i = 0; i < sizeof requests / sizeof *requests; i++)
+    sn_test_expect_error(sn_test_request(&c, requests[i]), SINEW__V1__ERROR__CODE__RESTORING, "is being restored");
+  trace.session++;
+  sn_test_expect_error(sn_test_request(&c, requests[2]), SINEW__V1__ERROR__CODE__NOT_FOUND, "no session");
+}
+
 // ---- folders ----
 
 static void test_one_daemon_a_folder(void **state) {
@@ -519,7 +546,8 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(test_full, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_other_model, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
-                                       cmocka_unit_test_setup_teardown(test_no_room, setup, teardown)};
+                                       cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_restoring, setup, teardown)};
   const int failed = cmocka_run_group_tests(tests, setup, teardown);
   return cmocka_run_group_tests(changed, NULL, NULL) + failed;
 }
