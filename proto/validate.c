@@ -1,6 +1,8 @@
 #include "proto/validate.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +19,7 @@ typedef struct Rule {
 #define REAL 1e10  // the engine's own bound on states (SN_MAXVAL)
 #define TIME 1e9   // [s], thirty years
 #define STEPS (1 << 24)
-#define FINITE 1e308
+#define FINITE DBL_MAX
 // Of settings and weights the wire wants numbers, and texts of some length: what they may be is said where they are
 // read: by planner/task/settings.inc, sn_cost_check_weight, sn_read_session_settings, sn_serve_stream.
 #define CHECKED -FINITE, FINITE, 0
@@ -263,6 +265,8 @@ static int check_number(const Rule *r, double x, long index, SnWireError *err) {
   if (x >= r->min && x <= r->max) return 0;
   char at[32] = "";
   if (index >= 0) snprintf(at, sizeof at, "[%ld]", index);
+  if (r->max == FINITE && !isfinite(x))
+    return refuse(err, "%s.%s%s: %g is no finite number", r->message, r->field, at, x);
   return refuse(err, "%s.%s%s: %g is out of bounds, allowed is %g to %g", r->message, r->field, at, x, r->min, r->max);
 }
 

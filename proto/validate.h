@@ -11,6 +11,7 @@
 #include "proto/sinew.pb-c.h"
 
 #define SN_WIRE_WAIT 3600.0  // [s], the most of deadlines, periods and leases of streams
+#define SN_WIRE_LEASE 0.05   // [s], the least lease of a stream
 
 enum {
   SN_PROTOCOL = 1,             // version of the protocol

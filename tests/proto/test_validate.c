@@ -190,7 +190,7 @@ static void test_absent_settings_are_not_checked(void **state) {
   assert_non_null(read_it(bytes, sinew__v1__request__pack(&r, bytes), &err));
   settings.has_rtol_case = SINEW__V1__PLANNER_SETTINGS__HAS_RTOL_RTOL;
   settings.rtol = NAN;
-  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlannerSettings.rtol: nan is out of bounds");
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlannerSettings.rtol: nan is no finite number");
 }
 
 static void test_terms_are_checked_each(void **state) {
@@ -209,7 +209,7 @@ static void test_terms_are_checked_each(void **state) {
   set.n_terms = 2;
   r.body_case = SINEW__V1__REQUEST__BODY_SET_CONFIG;
   r.set_config = &set;
-  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "TermSettings.weight: inf is out of bounds");
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "TermSettings.weight: inf is no finite number");
 }
 
 static void test_no_request_at_all(void **state) {
