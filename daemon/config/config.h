@@ -10,6 +10,7 @@
 // Bound a session's lease [s], and the settings that bound it further.
 #define SN_LEASE_LEAST 0.1
 #define SN_LEASE_MOST 86400.0
+#define SN_LIVE_LEAST 0.001  // [s], of a session's time_to_live, whose most is that of a lease
 
 enum { SN_CONFIG_TEXT_SIZE = 512, SN_CONFIG_LIST_SIZE = 16 };
 

@@ -13,9 +13,6 @@
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };
 
-// [s]
-#define SHORTEST_LEASE 0.05
-
 bool sn_job_streams(const SnJob *job) {
   return job && job->request->body_case == SINEW__V1__REQUEST__BODY_STREAM_STATE;
 }
@@ -86,9 +83,9 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
   if (in->stop) {
     if (st->running) stop(s, session);
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__STOPPED);
-  } else if (!(in->lease >= SHORTEST_LEASE && in->lease <= SN_WIRE_WAIT)) {
+  } else if (!(in->lease >= SN_WIRE_LEASE && in->lease <= SN_WIRE_WAIT)) {
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__INVALID,
-                    "StreamRequest.lease: %g is out of bounds, allowed is %g to %g", in->lease, SHORTEST_LEASE,
+                    "StreamRequest.lease: %g is out of bounds, allowed is %g to %g", in->lease, SN_WIRE_LEASE,
                     SN_WIRE_WAIT);
   } else if (in->gain_rows > 0 && sn_planner_check_gains(session->planner, &err) != SN_OK) {
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(err.code), "%s", err.text);

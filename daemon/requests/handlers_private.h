@@ -36,7 +36,7 @@ SnCode sn_handle_command(SnDaemon *daemon, SnJob *job, SnError *err);
 // Sends a reply and frees the job.
 void sn_answer(SnDaemon *daemon, SnJob *job, Sinew__V1__Reply *reply);
 
-// Returns the session of a request, or NULL and err when there is none, or not yet. Its lease stays as it is.
+// Returns the session of a request, or NULL and err when there is none, or not yet. Renews no lease.
 SnSession *sn_find_session(SnDaemon *daemon, SnJob *job, uint64_t id, SnError *err);
 
 // Refuses a job since its session "is being" opened or restored; whoever asked shall ask again.

@@ -83,7 +83,7 @@ SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const
   if (code == SN_OK && message->has_lease_case)
     code = check_time("lease", message->lease, SN_LEASE_LEAST, longest_lease, ", lease_seconds of sinewd", err);
   if (code == SN_OK && message->has_time_to_live_case)
-    code = check_time("time_to_live", message->time_to_live, 0.001, SN_LEASE_MOST, "", err);
+    code = check_time("time_to_live", message->time_to_live, SN_LIVE_LEAST, SN_LEASE_MOST, "", err);
   if (code != SN_OK) return code;
   if (message->has_latency_case) settings->latency = message->latency;
   if (message->has_lease_case) settings->lease = message->lease;

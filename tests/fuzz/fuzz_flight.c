@@ -34,7 +34,7 @@ static unsigned length_of(const char *field, unsigned byte) {
   return byte % 24;
 }
 
-static const FuzzHints hints = {text_of, length_of, NULL, 0, false};
+static const FuzzHints hints = {text_of, length_of, NULL, 0, false, NULL};
 
 static void prepare(void) {
   begin = sn_mcap_begin(schema, sizeof schema);

@@ -46,7 +46,7 @@ static unsigned length_of(const char *field, unsigned byte) {
 }
 
 static const uint64_t session[] = {7};
-static const FuzzHints hints = {text_of, length_of, session, 1, false};
+static const FuzzHints hints = {text_of, length_of, session, 1, false, NULL};
 
 // Nobody sleeps here (sinewctl watch would, between two looks).
 int nanosleep(const struct timespec *time, struct timespec *left) {

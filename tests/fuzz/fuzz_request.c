@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/requests/requests.h"
+#include "tests/fuzz/daemon_bounds.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
@@ -83,7 +84,7 @@ const char *fuzz_missing(void) {
   const ProtobufCMessageDescriptor *d = &sinew__v1__request__descriptor;
   for (unsigned i = 1; i < d->n_fields; ++i)  // the first field is the id; there is no flight recorder
     if (!reached[d->fields[i].id] && d->fields[i].id != SINEW__V1__REQUEST__BODY_FLIGHT) return d->fields[i].name;
-  return NULL;
+  return fuzz_daemon_unbounded();
 }
 
 static const char *text_of(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte) {
@@ -106,7 +107,7 @@ static unsigned length_of(const char *field, unsigned byte) {
 size_t fuzz_seed(int i, uint8_t *bytes) {
   enum { VARIANTS = 4, LENGTH = 64 };
   static const uint64_t id[] = {SESSION};
-  const FuzzHints hints = {text_of, length_of, id, 1, i % 2 == 0};
+  const FuzzHints hints = {text_of, length_of, id, 1, i % 2 == 0, fuzz_daemon_bounds};
   const ProtobufCMessageDescriptor *d = &sinew__v1__request__descriptor;
   const unsigned kind = (unsigned)i / VARIANTS + 1;  // the first field is the id
   uint8_t chosen[LENGTH] = {0};

@@ -16,6 +16,7 @@
 
 #include "daemon/requests/requests.h"
 #include "physics/base/clock.h"
+#include "tests/fuzz/daemon_bounds.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/message_maker.h"
 
@@ -229,7 +230,7 @@ static void handle(unsigned kind, const uint8_t *frame, size_t size) {
 
 static void send(unsigned kind, FuzzBytes *input) {
   static uint8_t frame[MESSAGE_BYTES];
-  const FuzzHints hints = {text_of, length_of, opened, nopened, true};
+  const FuzzHints hints = {text_of, length_of, opened, nopened, true, fuzz_daemon_bounds};
   const size_t size =
       fuzz_message(input, &hints, &sinew__v1__request__descriptor, kind, base + latest + 1, frame, sizeof frame);
   handle(kind, frame, size);

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "proto/validate.h"
-
 // Fields of a message that may come several times, and of one with many fields those that are there, at most.
 enum { REPEATS = 4, FEW = 16, CHOSEN = 6 };
 
@@ -50,9 +48,10 @@ static uint64_t raw(FuzzBytes *b) {
 }
 
 // What a field may be, as the daemon checks it; anything, where it does not.
-static SnFieldBounds bounds_of(const ProtobufCMessageDescriptor *d, const char *field) {
+static SnFieldBounds bounds_of(const FuzzHints *h, const ProtobufCMessageDescriptor *d, const char *field) {
   SnFieldBounds bounds;
   if (!sn_validate_bounds(d->short_name, field, &bounds)) bounds = (SnFieldBounds){.min = -INFINITY, .max = INFINITY};
+  if (h->narrow) h->narrow(d, field, &bounds);
   return bounds;
 }
 
@@ -130,7 +129,7 @@ static void put_message(Out *o, FuzzBytes *b, const FuzzHints *h, const Protobuf
 
 static void put_field(Out *o, FuzzBytes *b, const FuzzHints *h, const ProtobufCMessageDescriptor *d,
                       const ProtobufCFieldDescriptor *f) {
-  const SnFieldBounds bounds = bounds_of(d, f->name);
+  const SnFieldBounds bounds = bounds_of(h, d, f->name);
   if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
     put_key(o, f->id, 2);
     const size_t begin = begin_length(o);
@@ -157,7 +156,7 @@ static void put_fields(Out *o, FuzzBytes *b, const FuzzHints *h, const ProtobufC
 // Whether a field is there when its bit is 0.
 static bool is_usual(const FuzzHints *h, const ProtobufCMessageDescriptor *d, const ProtobufCFieldDescriptor *f) {
   const bool optional = f->type == PROTOBUF_C_TYPE_MESSAGE || f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF;
-  return !h->sparse || !optional || f->label == PROTOBUF_C_LABEL_REPEATED || bounds_of(d, f->name).required;
+  return !h->sparse || !optional || f->label == PROTOBUF_C_LABEL_REPEATED || bounds_of(h, d, f->name).required;
 }
 
 // Of few fields the usual ones are there, but for those with a bit set; of many some.

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/validate.h"
+
 // Holds what is left of an input.
 typedef struct FuzzBytes {
   const uint8_t *at, *end;
@@ -16,7 +18,7 @@ typedef struct FuzzBytes {
 // Returns the next byte, 0 when there is none left.
 unsigned fuzz_byte(FuzzBytes *bytes);
 
-// Says what values are likely. Numbers of requests keep to the table of proto/validate.c more often than not.
+// Says what values are likely. Numbers keep to their bounds more often than not.
 typedef struct FuzzHints {
   // Returns a text for a field, chosen by a byte below 224.
   const char *(*text)(const ProtobufCMessageDescriptor *message, const char *field, unsigned byte);
@@ -25,6 +27,8 @@ typedef struct FuzzHints {
   const uint64_t *session;  // (nsession) likely values of fields of this name
   size_t nsession;
   bool sparse;  // fields that may be left out mostly are
+  // Narrows the bounds that proto/validate.c has for a field; NULL: they stay.
+  void (*narrow)(const ProtobufCMessageDescriptor *message, const char *field, SnFieldBounds *bounds);
 } FuzzHints;
 
 // Makes a message of a kind and writes its packed bytes into out[capacity]; returns how many these are. With a `field`
