@@ -13,8 +13,12 @@ static const char *const library_names[] = {"cuda",         "cuda_double",      
                                             "emulator_fma", "emulator_fma_double"};
 enum { LIBRARIES = sizeof library_names / sizeof library_names[0] };
 
-static SnCode unknown(const char *name, SnError *err) {
-  return sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'; known are cpu, cuda and cuda_double", name);
+// The name as it stands in the list, or NULL and err.
+static const char *find_library(const char *name, SnError *err) {
+  for (int i = 0; i < LIBRARIES; ++i)
+    if (strcmp(name, library_names[i]) == 0) return library_names[i];
+  sn_fail(err, SN_ERR_NOT_FOUND, "there is no backend '%s'; known are cpu, cuda and cuda_double", name);
+  return NULL;
 }
 
 SnBackendOptions sn_default_backend_options(void) { return (SnBackendOptions){0}; }
@@ -22,10 +26,8 @@ SnBackendOptions sn_default_backend_options(void) { return (SnBackendOptions){0}
 SnBackend *sn_backend_open(const char *name, SnPool *pool, const SnBackendOptions *options, SnError *err) {
   const SnBackendOptions none = sn_default_backend_options();
   if (strcmp(name, "cpu") == 0) return sn_backend_cpu(pool, err);
-  for (int i = 0; i < LIBRARIES; ++i)
-    if (strcmp(name, library_names[i]) == 0) return sn_backend_plugin(library_names[i], options ? options : &none, err);
-  unknown(name, err);
-  return NULL;
+  const char *library = find_library(name, err);
+  return library ? sn_backend_plugin(library, options ? options : &none, err) : NULL;
 }
 
 static const char *found_names[LISTED + 2];
@@ -44,16 +46,12 @@ const char *const *sn_backend_names(void) {
 }
 
 bool sn_backend_found(const char *name, const char *folder) {
-  bool known = false;
-  for (int i = 0; i < LIBRARIES; ++i) known = known || strcmp(name, library_names[i]) == 0;
-  return strcmp(name, "cpu") == 0 || (known && sn_backend_plugin_found(name, folder));
+  return strcmp(name, "cpu") == 0 || (find_library(name, NULL) && sn_backend_plugin_found(name, folder));
 }
 
 SnCode sn_backend_check(const char *name, const char *folder, SnError *err) {
   if (strcmp(name, "cpu") == 0) return SN_OK;
-  for (int i = 0; i < LIBRARIES; ++i)
-    if (strcmp(name, library_names[i]) == 0) return sn_backend_plugin_check(name, folder, err);
-  return unknown(name, err);
+  return find_library(name, err) ? sn_backend_plugin_check(name, folder, err) : SN_ERR_NOT_FOUND;
 }
 
 void sn_backend_free(SnBackend *b) {
