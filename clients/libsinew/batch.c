@@ -30,9 +30,10 @@ static SinewStatus check_def(const SinewBatchDef *d, SinewError *err) {
   return SINEW_OK;
 }
 
-void *api_batch_alloc(size_t n, size_t size, bool *ok) {
+void *api_batch_alloc(size_t n, size_t size, ApiRoom *room) {
   void *x = calloc(n > 0 ? n : 1, size);
-  *ok = *ok && x != NULL;
+  room->bytes += n * size;
+  room->full = room->full || x == NULL;
   return x;
 }
 
@@ -86,20 +87,21 @@ static bool make_buffers(SinewBatch *b, bool gradients) {
   const size_t n = (size_t)b->capacity, rows = (size_t)b->steps + 1, nmocap = (size_t)m->nmocap;
   const size_t ntarget = b->cost ? (size_t)b->cost->ntarget : 0, ctrl = (size_t)b->steps * (size_t)m->nu;
   const size_t state = (size_t)(m->nv > m->na ? m->nv : m->na);
-  bool ok = true;
-  b->models = api_batch_alloc(n, sizeof *b->models, &ok);
-  b->state = api_batch_alloc(n, sizeof *b->state, &ok);
-  b->out = api_batch_alloc(n, sizeof *b->out, &ok);
-  b->done = api_batch_alloc(n, sizeof *b->done, &ok);
-  b->cost_of = api_batch_alloc(n, sizeof *b->cost_of, &ok);
-  b->made = api_batch_alloc(n, sizeof *b->made, &ok);
-  b->warn = api_batch_alloc(n, sizeof *b->warn, &ok);
-  b->target = api_batch_alloc(n * rows * ntarget, sizeof *b->target, &ok);
-  b->mocap_pos = api_batch_alloc(3 * n * nmocap, sizeof *b->mocap_pos, &ok);
-  b->mocap_quat = api_batch_alloc(4 * n * nmocap, sizeof *b->mocap_quat, &ok);
-  b->zero = api_batch_alloc(ctrl > state ? ctrl : state, sizeof *b->zero, &ok);
-  if (ok && gradients) ok = (b->kept = api_kept_create(m, b->capacity, b->steps)) != NULL;
-  return ok;
+  ApiRoom room = {0};
+  b->models = api_batch_alloc(n, sizeof *b->models, &room);
+  b->state = api_batch_alloc(n, sizeof *b->state, &room);
+  b->out = api_batch_alloc(n, sizeof *b->out, &room);
+  b->done = api_batch_alloc(n, sizeof *b->done, &room);
+  b->cost_of = api_batch_alloc(n, sizeof *b->cost_of, &room);
+  b->made = api_batch_alloc(n, sizeof *b->made, &room);
+  b->warn = api_batch_alloc(n, sizeof *b->warn, &room);
+  b->target = api_batch_alloc(n * rows * ntarget, sizeof *b->target, &room);
+  b->mocap_pos = api_batch_alloc(3 * n * nmocap, sizeof *b->mocap_pos, &room);
+  b->mocap_quat = api_batch_alloc(4 * n * nmocap, sizeof *b->mocap_quat, &room);
+  b->zero = api_batch_alloc(ctrl > state ? ctrl : state, sizeof *b->zero, &room);
+  if (!room.full && gradients) b->kept = api_kept_create(m, b->capacity, b->steps, &room);
+  b->bytes = room.bytes;
+  return !room.full;
 }
 
 // Loads model and cost at the backend, with room for all that is asked of it.
@@ -169,13 +171,9 @@ const SinewModel *sinew_batch_model(const SinewBatch *batch) { return batch ? ba
 
 size_t sinew_batch_memory(const SinewBatch *b) {
   if (!b) return 0;
-  const SnModel *m = b->m;
   const SnCost none = {0};
   const SnBackendRoom room = {.max_step = b->steps, .gradients = b->kept ? b->capacity : 0};
-  const double rows = b->steps + 1.0, turns = m->nq != m->nv, real = sizeof(double);
-  const double kept = b->kept ? m->nq + m->nv + m->na + 2.0 * b->steps * m->nu + turns * rows * (m->nq + m->nv) : 0;
-  const double own = b->capacity * (kept + rows * (b->cost ? b->cost->ntarget : 0) + 7.0 * m->nmocap) * real;
-  return (size_t)(own + sn_backend_bytes(b->backend->backend, m, b->cost ? b->cost : &none, &room));
+  return b->bytes + (size_t)sn_backend_bytes(b->backend->backend, b->m, b->cost ? b->cost : &none, &room);
 }
 
 SinewState sinew_batch_initial(const SinewBatch *batch) {

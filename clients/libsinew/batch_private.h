@@ -51,13 +51,20 @@ struct SinewBatch {
   double *mocap_quat;      // (capacity, nmocap, 4)
   double *zero;            // (max(nv, na, steps nu)) zeros
   ApiKept *kept;           // NULL: a batch without gradients
+  size_t bytes;            // all buffers together
 };
 
-// Allocates zeros, at least one. Sets *ok to false on failure.
-void *api_batch_alloc(size_t n, size_t size, bool *ok);
+// Adds up what buffers take [bytes], and says whether there was room for all.
+typedef struct ApiRoom {
+  size_t bytes;
+  bool full;
+} ApiRoom;
+
+// Allocates zeros, at least one. On failure the room is full.
+void *api_batch_alloc(size_t n, size_t size, ApiRoom *room);
 
 // batch_vjp.c: makes room for the way back. Returns NULL when out of memory.
-ApiKept *api_kept_create(const SnModel *m, int capacity, int steps);
+ApiKept *api_kept_create(const SnModel *m, int capacity, int steps, ApiRoom *room);
 // batch_vjp.c: frees it; NULL is allowed.
 void api_kept_free(ApiKept *kept);
 // batch_vjp.c: computes rollouts whose states, outputs and targets are set, and keeps them. Returns false where the

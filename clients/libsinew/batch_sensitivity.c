@@ -55,16 +55,16 @@ static SinewStatus make_work(Work *w, const SinewBatch *b, SinewError *err) {
   const size_t count = (size_t)w->count, sensors = w->out->sensordata ? w->ns : 0;
   const size_t state = count * (w->n + sensors) * (w->n + w->np), most = (size_t)BLOCK_NUMBERS / (state + 1);
   const size_t states = most < 1 ? 1 : most > (size_t)w->steps + 1 ? (size_t)w->steps + 1 : most, rows = count * states;
-  bool ok = true;
+  ApiRoom room = {0};
   w->block.count = w->count;
   w->block.nstep = (int)states;
-  w->block.A = api_batch_alloc(rows * w->n * w->n, sizeof *w->block.A, &ok);
-  if (w->np > 0) w->block.E = api_batch_alloc(rows * w->n * w->np, sizeof *w->block.E, &ok);
-  if (sensors > 0) w->block.C = api_batch_alloc(rows * sensors * w->n, sizeof *w->block.C, &ok);
-  if (sensors > 0 && w->np > 0) w->block.F = api_batch_alloc(rows * sensors * w->np, sizeof *w->block.F, &ok);
-  w->S = api_batch_alloc(count * w->n * w->cols, sizeof *w->S, &ok);
-  w->next = api_batch_alloc(w->n * w->cols, sizeof *w->next, &ok);
-  if (!ok) return api_fail(err, SINEW_ERR_MEMORY, "sensitivities of %d rollouts: out of memory", w->count);
+  w->block.A = api_batch_alloc(rows * w->n * w->n, sizeof *w->block.A, &room);
+  if (w->np > 0) w->block.E = api_batch_alloc(rows * w->n * w->np, sizeof *w->block.E, &room);
+  if (sensors > 0) w->block.C = api_batch_alloc(rows * sensors * w->n, sizeof *w->block.C, &room);
+  if (sensors > 0 && w->np > 0) w->block.F = api_batch_alloc(rows * sensors * w->np, sizeof *w->block.F, &room);
+  w->S = api_batch_alloc(count * w->n * w->cols, sizeof *w->S, &room);
+  w->next = api_batch_alloc(w->n * w->cols, sizeof *w->next, &room);
+  if (room.full) return api_fail(err, SINEW_ERR_MEMORY, "sensitivities of %d rollouts: out of memory", w->count);
   return w->np > 0 ? make_rows(w, sn_pool_size(b->backend->pool), err) : SINEW_OK;
 }
 

@@ -17,29 +17,28 @@ static const ApiStruct gradients_type = {"SinewGradients", "sinew_default_gradie
 
 // ---- what is kept ----
 
-ApiKept *api_kept_create(const SnModel *m, int capacity, int steps) {
+ApiKept *api_kept_create(const SnModel *m, int capacity, int steps, ApiRoom *room) {
   const size_t n = (size_t)capacity, rows = (size_t)steps + 1;
   const size_t nq = (size_t)m->nq, nv = (size_t)m->nv, na = (size_t)m->na, ctrl = n * (size_t)steps * (size_t)m->nu;
-  bool ok = true;
-  ApiKept *k = api_batch_alloc(1, sizeof *k, &ok);
+  ApiKept *k = api_batch_alloc(1, sizeof *k, room);
   if (!k) return NULL;
-  k->item = api_batch_alloc(n, sizeof *k->item, &ok);
-  k->rolled = api_batch_alloc(n, sizeof *k->rolled, &ok);
-  k->bar = api_batch_alloc(n, sizeof *k->bar, &ok);
-  k->linearized = api_batch_alloc(n, sizeof *k->linearized, &ok);
-  k->qpos = api_batch_alloc(n * nq, sizeof *k->qpos, &ok);
-  k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, &ok);
-  k->act = api_batch_alloc(n * na, sizeof *k->act, &ok);
-  k->warmstart = api_batch_alloc(n * nv, sizeof *k->warmstart, &ok);
-  k->history = api_batch_alloc(n * (size_t)sn_past_size(m), sizeof *k->history, &ok);
-  k->ctrl = api_batch_alloc(ctrl, sizeof *k->ctrl, &ok);
-  k->ctrl_bar = api_batch_alloc(ctrl, sizeof *k->ctrl_bar, &ok);
-  k->qpos_bar = api_batch_alloc(n * nv, sizeof *k->qpos_bar, &ok);
+  k->item = api_batch_alloc(n, sizeof *k->item, room);
+  k->rolled = api_batch_alloc(n, sizeof *k->rolled, room);
+  k->bar = api_batch_alloc(n, sizeof *k->bar, room);
+  k->linearized = api_batch_alloc(n, sizeof *k->linearized, room);
+  k->qpos = api_batch_alloc(n * nq, sizeof *k->qpos, room);
+  k->qvel = api_batch_alloc(n * nv, sizeof *k->qvel, room);
+  k->act = api_batch_alloc(n * na, sizeof *k->act, room);
+  k->warmstart = api_batch_alloc(n * nv, sizeof *k->warmstart, room);
+  k->history = api_batch_alloc(n * (size_t)sn_past_size(m), sizeof *k->history, room);
+  k->ctrl = api_batch_alloc(ctrl, sizeof *k->ctrl, room);
+  k->ctrl_bar = api_batch_alloc(ctrl, sizeof *k->ctrl_bar, room);
+  k->qpos_bar = api_batch_alloc(n * nv, sizeof *k->qpos_bar, room);
   if (m->nq != m->nv) {
-    k->states = api_batch_alloc(n * rows * nq, sizeof *k->states, &ok);
-    k->tangent = api_batch_alloc(n * rows * nv, sizeof *k->tangent, &ok);
+    k->states = api_batch_alloc(n * rows * nq, sizeof *k->states, room);
+    k->tangent = api_batch_alloc(n * rows * nv, sizeof *k->tangent, room);
   }
-  if (ok) return k;
+  if (!room->full) return k;
   api_kept_free(k);
   return NULL;
 }
