@@ -51,12 +51,15 @@ static bool make_one(const char *path) {
   return false;
 }
 
+// Copies a path of at least one character; false, with errno, where there is none or it is too long.
+static bool copy_path(char copy[PATH_MAX], const char *path) {
+  errno = *path ? ENAMETOOLONG : ENOENT;
+  return *path && snprintf(copy, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
 bool sn_folder_make(const char *path) {
   char part[PATH_MAX];
-  if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
+  if (!copy_path(part, path)) return false;
   for (char *p = part + 1; *p; ++p) {
     if (*p != '/') continue;
     *p = 0;
@@ -69,14 +72,7 @@ bool sn_folder_make(const char *path) {
 bool sn_folder_can_be_made(const char *path) {
   char above[PATH_MAX];
   struct stat st;
-  if (snprintf(above, sizeof above, "%s", path) >= (int)sizeof above) {
-    errno = ENAMETOOLONG;
-    return false;
-  }
-  if (!*path) {
-    errno = ENOENT;
-    return false;
-  }
+  if (!copy_path(above, path)) return false;
   while (stat(above, &st) != 0) {
     if (errno != ENOENT) return false;
     if (lstat(above, &st) == 0) {  // a link that leads nowhere
