@@ -24,7 +24,8 @@
 // and its change h for the velocities y of the ends relative to the geom (actuator_private.h), the force on end i is
 // length_bar g_i + h_i + g_i x (w_i - w_geom); the geom gets the reaction of the first two terms at p_i, and the torque
 // g_i x y_i, because y turns with it. A path that is free, by a hair, has the derivative of the straight line; the
-// curvature jumps where it touches.
+// curvature jumps where it touches. Sensors of force add motions of their own to A, by tendon and link (ten_field);
+// they are given, so that only the wrench gets something from them.
 #include "physics/actuator/actuator.h"
 #include "physics/actuator/actuator_private.h"
 #include "physics/base/vec.h"
@@ -218,10 +219,20 @@ SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint 
     sn_cross(turn, shift, A);
     sn_addto3(A + 3, turn);
   }
+  if (m->nsensortendon > 0)
+    for (int e = 0; e < 6; ++e) A[e] += a->ten_field[6 * k + e];
   for (int e = 0; e < 6; ++e) {
     at[TEN_TWIST + e] = A[e];
     at[TEN_PULL + e] = at[TEN_WRENCH + e] = sn_bar_of(0);
   }
+}
+
+// Whether sensors of force ask for the pull of tendon t.
+SN_LOCAL bool ten_in_field(const SnModel *m, const SnAdjoint *a, int t) {
+  bool any = false;
+  for (int i = 6 * m->tenlink_adr[t]; m->nsensortendon > 0 && i < 6 * m->tenlink_adr[t + 1]; ++i)
+    any = any || sn_any(a->ten_field[i]);
+  return any;
 }
 
 // Sums of entry k about the centre of the link's own tree.
@@ -403,7 +414,8 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 #endif
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
-  int used = sn_any(length_bar) || (*a->sat_on && sn_any(a->sat_ten_bar[t])) ? 1 << SN_NMOTION : 0;
+  const bool others = (*a->sat_on && sn_any(a->sat_ten_bar[t])) || ten_in_field(m, a, t);
+  int used = sn_any(length_bar) || others ? 1 << SN_NMOTION : 0;
   for (int i = 0; i < n; ++i) used |= 1 << list[i];
   a->ten_used[t] = used;
   if (!used) return;

@@ -46,6 +46,17 @@ SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEq
 SN_FUNC void sn_equality_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row,
                                    const SnEqualityForce *bar);
 
+// Returns the slope of the row of an equality by the length of tendon t; 0 where it is none of t. Any thread may call
+// it.
+SN_FUNC sn_real sn_equality_pull(const SnModel *m, const SnWorld *w, int row, int t);
+// Adds what the bar of that slope gives, to ten_length_bar.
+SN_FUNC void sn_equality_pull_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row, int t, sn_real bar);
+
+// ---- constraint_limit.c ----
+
+// Returns the slope of the row of a tendon's limit by the tendon's length: 1 at its lower bound, -1 at its upper one.
+SN_FUNC sn_real sn_tendon_limit_pull(const SnModel *m, const SnWorld *w, int row);
+
 // ---- solver.c ----
 
 // Computes qacc, efc_force, efc_state and qfrc_constraint from rows, qacc_smooth and qacc_warmstart. A finite qacc

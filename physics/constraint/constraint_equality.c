@@ -449,6 +449,38 @@ SN_FUNC int sn_equality_size(const SnModel *m, const SnWorld *w, int row) {
   return type == SN_EQ_WELD ? 6 : type == SN_EQ_CONNECT ? 3 : 1;
 }
 
+// Slope of what is taken off the first length for the second, x beyond its reference; its own slope in *curve.
+SN_LOCAL sn_real scalar_slope(const sn_real *p, sn_real x, sn_real *curve) {
+  *curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
+  return p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
+}
+
+SN_FUNC sn_real sn_equality_pull(const SnModel *m, const SnWorld *w, int row, int t) {
+  const int eq = w->efc_id[row], id1 = m->eq_obj1id[eq], id2 = m->eq_obj2id[eq];
+  if (m->eq_type[eq] != SN_EQ_TENDON) return 0;
+  sn_real sum = id1 == t, curve;
+  if (id2 == t) sum -= scalar_slope(m->eq_data + SN_NEQDATA * eq, scalar_value(m, w, eq, id2), &curve);
+  return sum;
+}
+
+SN_FUNC void sn_equality_pull_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row, int t, sn_real bar) {
+  const int eq = w->efc_id[row], id2 = m->eq_obj2id[eq];
+  sn_real curve;
+  if (m->eq_type[eq] != SN_EQ_TENDON || id2 != t) return;
+  const sn_real x = scalar_value(m, w, eq, id2);
+  scalar_slope(m->eq_data + SN_NEQDATA * eq, x, &curve);
+  a->ten_length_bar[id2] -= bar * curve;
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->tendon_length0) sn_model_bar(a)->tendon_length0[id2] += bar * curve;
+  if (!sn_model_bar(a) || !sn_model_bar(a)->eq_data) return;
+  sn_real power = 1;  // x^(k-1)
+  for (int k = 1; k <= 4; ++k) {
+    sn_model_bar(a)->eq_data[SN_NEQDATA * eq + k] -= bar * (sn_real)k * power;
+    power *= x;
+  }
+#endif
+}
+
 // The rate s/2 vec(q2* (0, w) q1) of a weld has f as its force: so the torque is s/2 vec(q2 (0, f) q1*).
 SN_FUNC bool sn_equality_force(const SnModel *m, const SnWorld *w, int row, SnEqualityForce *f) {
   const int eq = w->efc_id[row], size = sn_equality_size(m, w, row);

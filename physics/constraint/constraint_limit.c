@@ -12,6 +12,7 @@
 // Not smooth: t = 0, where the forward sets u = (1, 0, 0) (its derivative is taken as 0), and t = pi, where u changes
 // its sign (derivative of the side on which t is measured).
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
 
 // Signed distance to the bound on `side` (0 lower, 1 upper) of a scalar joint or tendon.
@@ -31,6 +32,13 @@ SN_LOCAL sn_real limited_value(const SnModel *m, const SnWorld *w, int type, int
   *margin = m->jnt_margin[id];
   return w->qpos[m->jnt_qposadr[id]];
 }
+
+#if !defined(SN_PACK)
+SN_FUNC sn_real sn_tendon_limit_pull(const SnModel *m, const SnWorld *w, int row) {
+  const int t = w->efc_id[row];
+  return w->efc_pos[row] == bound_distance(m->tendon_range + 2 * t, 0, w->ten_length[t]) ? 1 : -1;
+}
+#endif
 
 SN_LOCAL bool is_ball_limit(const SnModel *m, int type, int id) {
   return type == SN_CNSTR_LIMIT_JOINT && m->jnt_type[id] == SN_JNT_BALL;

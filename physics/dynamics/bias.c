@@ -177,8 +177,8 @@ SN_LOCAL void bias_point_motion(const SnModel *m, const SnWorld *w, int body, co
   sn_addto3(acc, t);
 }
 
-// Jdot qvel of spatial tendon t, a path of sites and pulleys.
-SN_LOCAL sn_real bias_tendon_dot(const SnModel *m, const SnWorld *w, int t) {
+#if !defined(SN_PACK)
+SN_FUNC sn_real sn_tendon_dot(const SnModel *m, const SnWorld *w, int t) {
   sn_real sum = 0, divisor = 1;
   for (int k = m->tendon_adr[t]; k < m->tendon_adr[t] + m->tendon_num[t] - 1; ++k) {
     if (m->wrap_type[k] == SN_WRAP_PULLEY) divisor = m->wrap_prm[k];
@@ -199,6 +199,7 @@ SN_LOCAL sn_real bias_tendon_dot(const SnModel *m, const SnWorld *w, int t) {
   }
   return sum;
 }
+#endif
 
 // cfrc of link i: the force on it alone.
 SN_LOCAL void bias_link_force(const SnModel *m, SnWorld *w, int i) {
@@ -236,7 +237,7 @@ SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
   for (int t = 0; t < m->ntendon; ++t) {
     if (m->ten_arm[t] == 0 || m->tendon_type[t] != SN_TENDON_SPATIAL) continue;
-    const sn_real pull = m->ten_arm[t] * bias_tendon_dot(m, w, t);
+    const sn_real pull = m->ten_arm[t] * sn_tendon_dot(m, w, t);
     const int adr = m->ten_J_rowadr[t];
     SN_FOR(k, m->ten_J_rownnz[t]) w->qfrc_bias[m->ten_J_colind[adr + k]] += pull * w->ten_J[adr + k];
     SN_SYNC(lane);
@@ -332,7 +333,7 @@ SN_LOCAL void bias_armature_model_vjp(const SnModel *m, const SnWorld *w, SnAdjo
     sn_model_bar(a)->dof_arm[i] += y[i] * (acc[i] - next[i]) - l[i] * acc[i];
   for (int t = 0; sn_model_bar(a)->ten_arm && t < m->ntendon; ++t) {
     const SnRow row = sn_tendon_row(m, w, t);
-    const sn_real dot = m->tendon_type[t] == SN_TENDON_SPATIAL ? bias_tendon_dot(m, w, t) : 0;
+    const sn_real dot = m->tendon_type[t] == SN_TENDON_SPATIAL ? sn_tendon_dot(m, w, t) : 0;
     sn_model_bar(a)->ten_arm[t] += sn_row_form(m, &row, false, y, acc) - sn_row_form(m, &row, false, y, next) -
                                    sn_row_form(m, &row, false, l, acc) - a->ten_rate[SN_NMOTION * t + SN_LAMBDA] * dot;
   }
@@ -420,7 +421,7 @@ SN_LOCAL void bias_point_motion_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
   sn_addto3(wrench + 3, bar->pos);
 }
 
-// Adjoint of a piece between sites s0 and s1 in bias_tendon_dot; bar: derivative with respect to what it adds, over the
+// Adjoint of a piece between sites s0 and s1 in sn_tendon_dot; bar: derivative with respect to what it adds, over the
 // divisor of its pulley.
 SN_LOCAL void bias_piece_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int s0, int s1, sn_bar bar) {
   const int b0 = m->site_bodyid[s0], b1 = m->site_bodyid[s1];
@@ -468,20 +469,22 @@ SN_LOCAL void bias_tendon_mass_vjp(const SnModel *m, const SnWorld *w, SnAdjoint
   bar[SN_NEXT] -= b * rate[SN_Y];
 }
 
-// Armature of spatial tendon t.
-SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
-  const sn_bar *rate = a->ten_rate + SN_NMOTION * t;
-  const sn_real b = m->ten_arm[t];
-  sn_bar *bar = a->ten_rate_bar + SN_NMOTION * t;
+SN_FUNC void sn_tendon_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_bar bar) {
   sn_real divisor = 1;
-  bar[SN_LAMBDA] -= b * bias_tendon_dot(m, w, t);
   for (int k = m->tendon_adr[t]; k < m->tendon_adr[t] + m->tendon_num[t] - 1; ++k) {
     if (m->wrap_type[k] == SN_WRAP_PULLEY) divisor = m->wrap_prm[k];
     if (m->wrap_type[k] != SN_WRAP_SITE || m->wrap_type[k + 1] != SN_WRAP_SITE) continue;
     const int s0 = m->wrap_objid[k], s1 = m->wrap_objid[k + 1];
     if (m->link_of_site[s0] == m->link_of_site[s1]) continue;
-    bias_piece_vjp(m, w, a, s0, s1, -b * rate[SN_LAMBDA] / divisor);
+    bias_piece_vjp(m, w, a, s0, s1, bar / divisor);
   }
+}
+
+// Armature of spatial tendon t.
+SN_LOCAL void bias_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
+  const sn_real b = m->ten_arm[t];
+  a->ten_rate_bar[SN_NMOTION * t + SN_LAMBDA] -= b * sn_tendon_dot(m, w, t);
+  sn_tendon_dot_vjp(m, w, a, t, -b * a->ten_rate[SN_NMOTION * t + SN_LAMBDA]);
   bias_tendon_mass_vjp(m, w, a, t);
 }
 

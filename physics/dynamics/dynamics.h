@@ -63,6 +63,10 @@ SN_FUNC void sn_warp_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real 
 SN_FUNC void sn_velocity(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes qfrc_bias: Coriolis, centrifugal and gravity forces, and the bias force of tendons' armature.
 SN_FUNC void sn_bias(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes Jdot qvel of spatial tendon t, a path of sites and pulleys. Any thread may call it.
+SN_FUNC sn_real sn_tendon_dot(const SnModel *m, const SnWorld *w, int t);
+// Adds what the bar of that gives, to acc_bar, twist_bar[SN_VEL] and wrench.
+SN_FUNC void sn_tendon_dot_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_bar bar);
 #if defined(SN_MODEL_BARS)
 // Adds the bar of a symmetric matrix I in the frame R to r (xx yy zz xy xz yz). It is that of sign x' I y, where x and
 // y are in world axes.
@@ -91,6 +95,10 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
 SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real dif[6]);
 // Returns how much longer (above 0) or shorter tendon t is than lengths at which its spring is slack [m].
 SN_FUNC sn_real sn_tendon_stretch(const SnModel *m, const SnWorld *w, int t);
+// Computes the forces of tendon t along its length [N]: spring in out[0], damper in out[1]. Any thread may call it.
+SN_FUNC void sn_tendon_passive(const SnModel *m, const SnWorld *w, int t, sn_real out[2]);
+// Adds what the bar `pull` of the sum of these two gives, to ten_length_bar, ten_rate_bar[SN_VEL] and past_bar.
+SN_FUNC void sn_tendon_passive_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_bar pull);
 // Adds the derivative of lambda' qfrc_passive.
 SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane);
 

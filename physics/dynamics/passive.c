@@ -63,12 +63,14 @@ SN_LOCAL void passive_joint_spring(const SnModel *m, SnWorld *w, int j) {
   for (int k = 0; k + 3 <= n; k += 3) passive_spring3(force + k, dif + k, linear, poly);
 }
 
-// Forces of tendon t along its length: spring in out[0], damper in out[1].
-SN_LOCAL void passive_tendon(const SnModel *m, SnWorld *w, int t, bool springs, bool dampers, sn_real *out) {
+#if !defined(SN_PACK)
+SN_FUNC void sn_tendon_passive(const SnModel *m, const SnWorld *w, int t, sn_real out[2]) {
+  const bool springs = !(m->opt.disableflags & SN_DSBL_SPRING), dampers = !(m->opt.disableflags & SN_DSBL_DAMPER);
   const sn_real x = sn_tendon_stretch(m, w, t), v = w->ten_velocity[t], *damp = m->ten_damp + (1 + SN_NPOLY) * t;
   out[0] = springs ? -x * sn_polynomial(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x) : 0;
   out[1] = dampers ? -v * sn_polynomial(damp[0], damp + 1, sn_abs(v)) : 0;
 }
+#endif
 
 // qfrc_spring and qfrc_damper of dof i from the tendons on the list of those that have either.
 SN_LOCAL void passive_gather_tendons(const SnModel *m, SnWorld *w, int i) {
@@ -135,7 +137,7 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
   SN_FOR(k, m->ntenpassive) {
     const int t = m->tenpassive_list[k];
-    passive_tendon(m, w, t, springs, dampers, w->ten_passive + 2 * t);
+    sn_tendon_passive(m, w, t, w->ten_passive + 2 * t);
   }
   SN_SYNC(lane);
   if (springs) {
@@ -172,11 +174,11 @@ SN_LOCAL void passive_spring_model_vjp(SnModelBar *bar, int j, int n, const sn_b
                          bar->jnt_stiffnesspoly ? bar->jnt_stiffnesspoly + SN_NPOLY * j : NULL, x, -along);
 }
 
-// Damper of tendon t and its spring by the model; x: stretch beyond its slack range.
-SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real x, bool springs,
-                                       bool dampers) {
+// Damper of tendon t and its spring by the model; x: stretch beyond its slack range, pull: bar of their force.
+SN_LOCAL void passive_tendon_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real x,
+                                       sn_bar pull) {
+  const bool springs = !(m->opt.disableflags & SN_DSBL_SPRING), dampers = !(m->opt.disableflags & SN_DSBL_DAMPER);
   SnModelBar *bar = sn_model_bar(a);
-  const sn_bar pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
   const sn_real v = w->ten_velocity[t];
   if (dampers && bar->ten_damp) {
     sn_bar *damp = bar->ten_damp + (1 + SN_NPOLY) * t;
@@ -272,24 +274,27 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   sn_addto3(out, bar);
 }
 
-// Spring and damper of tendon t.
-SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, bool springs, bool dampers) {
+SN_FUNC void sn_tendon_passive_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_bar pull) {
+  const bool springs = !(m->opt.disableflags & SN_DSBL_SPRING), dampers = !(m->opt.disableflags & SN_DSBL_DAMPER);
   const sn_real length = w->ten_length[t], *range = sn_tendon_rest(m, w->past, t);
   const sn_real x = length > range[1] ? length - range[1] : (length < range[0] ? length - range[0] : 0);
   const sn_real *damp = m->ten_damp + (1 + SN_NPOLY) * t;
-  const sn_bar pull = a->ten_rate[SN_NMOTION * t + SN_LAMBDA];
-  sn_bar *rate_bar = a->ten_rate_bar + SN_NMOTION * t;
-  rate_bar[SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
   const bool slack = length >= range[0] && length <= range[1] && range[0] < range[1];
   if (springs && !slack) {
     const sn_bar bar = pull * sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, x);
     a->ten_length_bar[t] -= bar;
     if (m->tendon_plasticadr[t] >= 0) a->past_bar[m->nhistory + m->tendon_plasticadr[t] + (x >= 0)] += bar;
   }
-  if (dampers) rate_bar[SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
+  if (dampers) a->ten_rate_bar[SN_NMOTION * t + SN_VEL] -= pull * sn_damping_slope(damp, w->ten_velocity[t]);
 #if defined(SN_MODEL_BARS)
-  if (sn_model_bar(a)) passive_tendon_model_vjp(m, w, a, t, x, springs, dampers);
+  if (sn_model_bar(a)) passive_tendon_model_vjp(m, w, a, t, x, pull);
 #endif
+}
+
+// Spring and damper of tendon t.
+SN_LOCAL void passive_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t) {
+  a->ten_rate_bar[SN_NMOTION * t + SN_LAMBDA] += w->ten_passive[2 * t] + w->ten_passive[2 * t + 1];
+  sn_tendon_passive_vjp(m, w, a, t, a->ten_rate[SN_NMOTION * t + SN_LAMBDA]);
 }
 
 // Dof i does not receive gravity compensation.
@@ -383,7 +388,7 @@ SN_FUNC void sn_passive_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *
 #endif
     }
   }
-  SN_FOR(k, m->ntenpassive) passive_tendon_vjp(m, w, a, m->tenpassive_list[k], springs, dampers);
+  SN_FOR(k, m->ntenpassive) passive_tendon_vjp(m, w, a, m->tenpassive_list[k]);
   if (springs) SN_FOR(k, m->njntspring) passive_joint_spring_vjp(m, w, a, m->jntspring_list[k]);
   SN_SYNC(lane);
   if (m->nlift > 0 && !(off & SN_DSBL_GRAVITY)) passive_gravcomp_vjp(m, w, a, lane);

@@ -60,6 +60,7 @@ SnCode sn_model_setup(SnModel *m, SnError *err) {
   if (code == SN_OK) code = sn_setup_fluid(m, err);
   if (code == SN_OK) code = sn_setup_actuator(m, err);
   if (code == SN_OK) code = sn_setup_needs(m, err);
+  if (code == SN_OK) code = sn_setup_sensor(m, err);
   if (code == SN_OK) code = sn_setup_constraint(m, err);
   return code;
 }

@@ -37,6 +37,7 @@ SnCode sn_setup_fluid(SnModel *m, SnError *err);       // parts that a fluid pus
 SnCode sn_setup_actuator(SnModel *m, SnError *err);    // sparsity of actuator_moment
 SnCode sn_setup_needs(SnModel *m, SnError *err);       // frames and points that a step computes
 SnCode sn_setup_ray(SnModel *m, SnError *err);         // trees of triangles
+SnCode sn_setup_sensor(SnModel *m, SnError *err);      // tendons that act on sensors of force
 SnCode sn_setup_constraint(SnModel *m, SnError *err);  // nefcmax, nJmax
 
 #endif

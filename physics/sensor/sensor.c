@@ -334,6 +334,9 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
     case SN_SENS_E_POTENTIAL:
     case SN_SENS_E_KINETIC:
       return sn_energy_differentiable(m, m->sensor_type[i]);
+    case SN_SENS_FORCE:
+    case SN_SENS_TORQUE:
+      return sn_force_sensor_differentiable(m, i);
     case SN_SENS_INSIDESITE:
     case SN_SENS_CONTACT:
     case SN_SENS_TACTILE:
@@ -342,6 +345,10 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
     default:
       return true;
   }
+}
+
+SN_FUNC bool sn_sensor_uses_actuators(const SnModel *m, int i) {
+  return sn_sensor_stage(m, i) == SN_STAGE_ACTUATION || m->sensor_tendons[i] != SN_TENDONS_NONE;
 }
 
 // Rate of a ball joint's limit: -n . v.

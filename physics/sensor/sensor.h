@@ -14,8 +14,8 @@
 //   jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, framepos, framequat,
 //   framexaxis, -yaxis, -zaxis, framelinvel, frameangvel (of bodies, geoms, sites and fixed cameras, also relative to
 //   one of those), camprojection (fixed cameras); velocimeter, gyro, magnetometer, subtreecom, subtreelinvel,
-//   subtreeangmom, e_potential, e_kinetic; accelerometer, framelinacc, frameangacc; force, torque (of a site that is
-//   not the world's, where no spatial tendon leads out of its body's subtree); touch (zones but meshes), insidesite
+//   subtreeangmom, e_potential, e_kinetic; accelerometer, framelinacc, frameangacc; force; torque (of a site
+//   that is not the world's); touch (zones but meshes), insidesite
 //   (not `enclosed`); rangefinder of a site or a fixed camera, unless a ray might meet a signed distance field;
 //   contact; geomdist, geomnormal, geomfromto of geoms that the engine can collide; tactile, where
 //   no geom is a height field or has a signed distance field; user, which is 0 without a callback
@@ -40,9 +40,13 @@ SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn
 SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
 // Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, tactile, user,
-// kinetic energy where tendons have armature, and some forces of actuators on a joint. Such forces depend on moment
-// arms that move (tendons, sites), act on ball or free joints, or have gravity compensation in them.
+// kinetic energy where tendons have armature, some forces and torques, and some forces of actuators on a joint. Forces
+// and torques have none where a rigid body has parts of a spatial tendon in the subtree and outside (bodies that are
+// welded). Forces of actuators have none where they depend on moment arms that move (tendons, sites), act on ball or
+// free joints, or have gravity compensation in them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
+// Returns whether the adjoint of sensor i adds to force_bar: sn_actuator_force_vjp has to follow.
+SN_FUNC bool sn_sensor_uses_actuators(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
 // ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar, past_bar.

@@ -5,8 +5,8 @@
 //
 //   F = sum_b m a_b - sum f,    N = sum_b [I alpha + w x I w + (c_b - p) x m a_b] - sum [t + (x - p) x f]
 //
-// with c_b a centre of mass, a_b its acceleration (gravity's opposite included), f, t force and torque at x. Tendons
-// that lead out of the subtree act on it, too: sensors of force and torque there are not supported.
+// with c_b a centre of mass, a_b its acceleration (gravity's opposite included), f, t force and torque at x. Spatial
+// tendons that lead out of the subtree act on it, too: sensor_force_tendon.c.
 //
 // Adjoint. With bars F^, N^ of these two in world axes, a force at x whose sum has the arm x - p has the bar
 //
@@ -35,30 +35,16 @@ SN_FUNC bool sn_sensor_is_force(int type) {
   }
 }
 
-// Whether spatial tendon t has elements on bodies first..last, and others elsewhere.
-SN_LOCAL bool force_tendon_leaves(const SnModel *m, int t, int first, int last) {
-  bool in = false, out = false;
-  if (m->tendon_type[t] != SN_TENDON_SPATIAL) return false;
-  for (int k = m->tendon_adr[t]; k < m->tendon_adr[t] + m->tendon_num[t]; ++k) {
-    if (m->wrap_type[k] == SN_WRAP_PULLEY) continue;
-    const int body =
-        m->wrap_type[k] == SN_WRAP_SITE ? m->site_bodyid[m->wrap_objid[k]] : m->geom_bodyid[m->wrap_objid[k]];
-    const bool below = body >= first && body <= last;
-    in = in || below;
-    out = out || !below;
-  }
-  return in && out;
-}
-
 SN_FUNC bool sn_force_sensor_supported(const SnModel *m, int i) {
   const int type = m->sensor_type[i];
   if (type == SN_SENS_FRAMELINACC || type == SN_SENS_FRAMEANGACC)
     return sn_object_has_frame(m, m->sensor_objtype[i], m->sensor_objid[i]);
-  if (type == SN_SENS_ACCELEROMETER) return true;
-  const int body = m->site_bodyid[m->sensor_objid[i]];
-  for (int t = 0; t < m->ntendon; ++t)
-    if (force_tendon_leaves(m, t, body, m->body_last[body])) return false;
-  return body > 0;
+  // MuJoCo sums torques of trees about their own centres of mass where they reach the world
+  return type != SN_SENS_TORQUE || m->site_bodyid[m->sensor_objid[i]] > 0;
+}
+
+SN_FUNC bool sn_force_sensor_differentiable(const SnModel *m, int i) {
+  return m->sensor_tendons[i] != SN_TENDONS_SPLIT;
 }
 
 // ---- accelerations ----
@@ -127,9 +113,8 @@ SN_LOCAL void force_of_body(const SnModel *m, const SnWorld *w, int body, const 
 }
 
 // How often the force on geom[1] of contact i counts for a subtree: 1, -1, 0.
-SN_LOCAL int force_contact_sign(const SnModel *m, const SnContact *con, int first, int last) {
-  const int b0 = m->geom_bodyid[con->geom[0]], b1 = m->geom_bodyid[con->geom[1]];
-  return (b1 >= first && b1 <= last) - (b0 >= first && b0 <= last);
+SN_LOCAL int force_contact_sign(const SnModel *m, const SnContact *con, SnBodies bodies) {
+  return sn_bodies_have(bodies, m->geom_bodyid[con->geom[1]]) - sn_bodies_have(bodies, m->geom_bodyid[con->geom[0]]);
 }
 
 // Force and torque of contact i in world axes.
@@ -140,14 +125,13 @@ SN_LOCAL void force_of_contact(const SnWorld *w, int i, sn_real *f, sn_real *t) 
   sn_mulmattvec3(t, w->contact[i].frame, local + 3);
 }
 
-// (torque about p, force) that a body passes to its parent, in world axes.
-SN_LOCAL void force_interaction(const SnModel *m, const SnWorld *w, int body, const sn_real *p, sn_real *r) {
-  const int last = m->body_last[body];
+// (torque about p, force) that bodies pass to the others, in world axes.
+SN_LOCAL void force_interaction(const SnModel *m, const SnWorld *w, SnBodies bodies, const sn_real *p, sn_real *r) {
   sn_real f[3], t[3];
   sn_zero(r, 6);
-  for (int b = body; b <= last; ++b) force_of_body(m, w, b, p, r);
+  for (int b = bodies.first; b <= bodies.last; ++b) force_of_body(m, w, b, p, r);
   for (int i = 0; i < w->ncon[0]; ++i) {
-    const int sign = w->contact[i].efc_address < 0 ? 0 : force_contact_sign(m, w->contact + i, body, last);
+    const int sign = w->contact[i].efc_address < 0 ? 0 : force_contact_sign(m, w->contact + i, bodies);
     if (sign == 0) continue;
     force_of_contact(w, i, f, t);
     force_add(r, p, (sn_real)-sign, w->contact[i].pos, f, t);
@@ -156,7 +140,7 @@ SN_LOCAL void force_interaction(const SnModel *m, const SnWorld *w, int body, co
     SnEqualityForce e;
     if (!sn_equality_force(m, w, row, &e)) continue;
     for (int side = 0; side < 2; ++side)
-      if (e.body[side] >= body && e.body[side] <= last)
+      if (sn_bodies_have(bodies, e.body[side]))
         force_add(r, p, side == 0 ? SN_R(-1.0) : SN_R(1.0), e.pos[side], e.force, e.torque);
   }
 }
@@ -226,14 +210,14 @@ SN_LOCAL void force_of_contact_vjp(const SnWorld *w, SnAdjoint *a, int i, sn_rea
   }
 }
 
-SN_LOCAL void force_of_equality_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row, int first,
+SN_LOCAL void force_of_equality_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row, SnBodies bodies,
                                     const sn_real *p, const sn_real *bar, sn_real *p_bar) {
   SnEqualityForce e, to = {.torque = {0}};
   if (!sn_equality_force(m, w, row, &e)) return;
   for (int side = 0; side < 2; ++side) {
     const sn_real sign = side == 0 ? SN_R(-1.0) : SN_R(1.0);
     sn_real f_bar[3];
-    if (e.body[side] < first || e.body[side] > m->body_last[first]) continue;
+    if (!sn_bodies_have(bodies, e.body[side])) continue;
     force_add_vjp(bar, p, sign, e.pos[side], e.force, f_bar, to.pos[side], p_bar);
     sn_addto3(to.force, f_bar);
     sn_addtoscl3(to.torque, bar, sign);
@@ -242,34 +226,39 @@ SN_LOCAL void force_of_equality_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 }
 
 // Bars of what force_interaction gives, likewise. Adds what p receives to p_bar.
-SN_LOCAL void force_interaction_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_real *p,
+SN_LOCAL void force_interaction_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBodies bodies, const sn_real *p,
                                     const sn_real *bar, sn_real *p_bar) {
-  const int last = m->body_last[body];
-  for (int b = body; b <= last; ++b) force_of_body_vjp(m, w, a, b, p, bar, p_bar);
+  for (int b = bodies.first; b <= bodies.last; ++b) force_of_body_vjp(m, w, a, b, p, bar, p_bar);
   for (int i = 0; i < w->ncon[0]; ++i) {
-    const int sign = w->contact[i].efc_address < 0 ? 0 : force_contact_sign(m, w->contact + i, body, last);
+    const int sign = w->contact[i].efc_address < 0 ? 0 : force_contact_sign(m, w->contact + i, bodies);
     if (sign != 0) force_of_contact_vjp(w, a, i, (sn_real)-sign, p, bar, p_bar);
   }
   for (int row = 0; row < w->ne[0]; row += sn_equality_size(m, w, row))
-    force_of_equality_vjp(m, w, a, row, body, p, bar, p_bar);
+    force_of_equality_vjp(m, w, a, row, bodies, p, bar, p_bar);
 }
 
 SN_LOCAL void force_site_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
   const int site = m->sensor_objid[i];
+  const SnBodies bodies = sn_force_bodies(m, m->site_bodyid[site]);
   sn_real pos[3], mat[9], r[6];
   sn_object_pose(m, w, SN_OBJ_SITE, site, pos, mat);
-  force_interaction(m, w, m->site_bodyid[site], pos, r);
+  force_interaction(m, w, bodies, pos, r);
+  if (m->sensor_tendons[i] != SN_TENDONS_NONE) sn_force_of_tendons(m, w, bodies, pos, r);
   sn_mulmattvec3(value, mat, r + (m->sensor_type[i] == SN_SENS_FORCE ? 3 : 0));
 }
 
 SN_LOCAL void force_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int site = m->sensor_objid[i], part = m->sensor_type[i] == SN_SENS_FORCE ? 3 : 0;
+  const SnBodies bodies = sn_force_bodies(m, m->site_bodyid[site]);
+  const bool tendons = m->sensor_tendons[i] != SN_TENDONS_NONE;
   sn_real pos[3], mat[9], r[6], r_bar[6] = {0}, p_bar[3] = {0}, torque[3];
   sn_object_pose(m, w, SN_OBJ_SITE, site, pos, mat);
-  force_interaction(m, w, m->site_bodyid[site], pos, r);
+  force_interaction(m, w, bodies, pos, r);
+  if (tendons) sn_force_of_tendons(m, w, bodies, pos, r);
   sn_mulmatvec3(r_bar + part, mat, bar);
   sn_cross(torque, r_bar + part, r + part);
-  force_interaction_vjp(m, w, a, m->site_bodyid[site], pos, r_bar, p_bar);
+  force_interaction_vjp(m, w, a, bodies, pos, r_bar, p_bar);
+  if (tendons) sn_force_of_tendons_vjp(m, w, a, bodies, pos, r_bar, p_bar);
   sn_object_pose_vjp(m, w, a, SN_OBJ_SITE, site, p_bar, torque);
 }
 

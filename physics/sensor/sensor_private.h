@@ -44,10 +44,20 @@ SN_INLINE void sn_mass_model_bar(const SnAdjoint *a, int body, sn_real bar) {
 SN_FUNC bool sn_sensor_is_force(int type);
 // Returns whether sensor i of these types is supported.
 SN_FUNC bool sn_force_sensor_supported(const SnModel *m, int i);
+// Returns whether sensor i of these types, which is supported, has a gradient.
+SN_FUNC bool sn_force_sensor_differentiable(const SnModel *m, int i);
 // Write the value, and add the adjoint, of sensor i of these types. The adjoint stands between sn_acceleration_begin
 // and sn_acceleration_vjp.
 SN_FUNC void sn_force_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);
 SN_FUNC void sn_force_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real bar[3]);
+
+// ---- sensor_force_tendon.c ----
+
+// Adds the part of spatial tendons to r: (torque about p, force) that bodies pass to the others, in world axes.
+SN_FUNC void sn_force_of_tendons(const SnModel *m, const SnWorld *w, SnBodies bodies, const sn_real *p, sn_real *r);
+// Adds its adjoint from the bar of r, and to p_bar what p gets.
+SN_FUNC void sn_force_of_tendons_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBodies bodies,
+                                     const sn_real *p, const sn_real *bar, sn_real *p_bar);
 
 // ---- sensor_shape.c ----
 

@@ -11,7 +11,7 @@ SN_FUNC void sn_sense_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *la
   for (int i = 0; i < m->nsensor; ++i) {
     const SnStage stage = sn_sensor_stage(m, i);
     if (stage < SN_STAGE_ACTUATION) continue;
-    force = force || stage == SN_STAGE_ACTUATION;
+    force = force || sn_sensor_uses_actuators(m, i);
     acceleration = acceleration || (stage == SN_STAGE_SOLVER && sn_sensor_asked(m, i, bar + m->sensor_adr[i]));
   }
   if (acceleration) sn_acceleration_begin(m, w, a, lane);

@@ -232,6 +232,8 @@ SN_FUNC void sn_acceleration_begin(const SnModel *m, SnWorld *w, SnAdjoint *a, S
   }
   SN_FOR(r, w->nefc[0]) a->row_pos[r] = 0;
   SN_SYNC(lane);
+  // the armature of a tendon at a sensor of force asks for twists of qacc, which are 0 at the end of a horizon
+  if (m->nsensortendon > 0) sn_motion_propagate(m, w, a, lane);
 }
 
 SN_FUNC void sn_acceleration_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {

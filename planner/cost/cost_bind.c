@@ -286,6 +286,13 @@ static bool uses_stage(const SnModel *m, const ItemList *list, SnStage stage) {
   return false;
 }
 
+// Whether an item looks at a sensor whose adjoint adds to bars of actuators' forces.
+static bool uses_actuators(const SnModel *m, const ItemList *list) {
+  for (int k = 0; k < list->n; ++k)
+    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_uses_actuators(m, sensor_of(&list->item[k]))) return true;
+  return false;
+}
+
 static bool either_uses_stage(const SnModel *m, const TermItems *items, SnStage stage) {
   return uses_stage(m, &items->value, stage) || uses_stage(m, &items->target, stage);
 }
@@ -349,7 +356,7 @@ static void store_term(Binder *b, int i, const TermItems *items) {
   c->term_res[i] = c->nres;
   c->term_target[i] = c->ntarget;
   c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
-  if (counts && either_uses_stage(b->m, items, SN_STAGE_ACTUATION)) c->uses_force = 1;
+  if (counts && (uses_actuators(b->m, &items->value) || uses_actuators(b->m, &items->target))) c->uses_force = 1;
   if (counts && either_uses_stage(b->m, items, SN_STAGE_SOLVER)) c->uses_acceleration = 1;
   if (counts && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
   if (i < c->nall) {

@@ -1,0 +1,191 @@
+// What spatial tendons that lead out of a body's subtree exert on it, for sensors of force and torque.
+//
+// A tendon pulls along its lines with the force T that acts along its length: spring, damper, actuators, rows of
+// limits, friction loss and equalities, and what its armature b resists, -b (J qacc + Jdot qvel). A line with the
+// direction u from p0 to p1, over the divisor of its pulley, pulls with T u at p1 and -T u at p0. Inside the subtree of
+// body B, and outside, these sum to zero, arcs included. So lines with one end in it are what the interaction about p
+// has,
+//
+//   F -= T sum s u,    N -= T sum s (p0 - p) x u,    s = 1 where p1 is in the subtree, else -1.
+//
+// Adjoint. N^ . N + F^ . F of these is -T (J A), where J A is the rate of the tendon's length in the motion A that
+// turns the subtree about p by N^ and moves it by F^, and nothing else. So T has the bar -J A, and the tendon's links
+// inside get A times -T as one more motion (SnAdjoint.ten_field), which sn_tendon_vjp differentiates with those of the
+// step. That needs a motion for each link: links of which the tendon has a part inside and a part outside, welded
+// bodies of one link, have none. Such sensors have a value and no gradient (SN_TENDONS_SPLIT).
+#include "physics/actuator/actuator.h"
+#include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
+#include "physics/dynamics/dynamics.h"
+#include "physics/sensor/sensor_private.h"
+
+// Bodies of a subtree, and the point about which moments count.
+typedef struct TendonSubtree {
+  SnBodies bodies;
+  const sn_real *p;
+} TendonSubtree;
+
+// An end of a line, and whether it is in the subtree.
+typedef struct TendonEnd {
+  const sn_real *pos;
+  bool in;
+} TendonEnd;
+
+SN_LOCAL TendonEnd tendon_site(const SnModel *m, const SnWorld *w, const TendonSubtree *s, int site) {
+  const TendonEnd end = {w->site_xpos + 3 * site, sn_bodies_have(s->bodies, m->site_bodyid[site])};
+  return end;
+}
+
+// Adds what a line pulls with at the force 1 (torque about p, force) to pull. A line without length has MuJoCo's
+// direction.
+SN_LOCAL bool tendon_line(const TendonSubtree *s, TendonEnd a, TendonEnd b, sn_real scale, sn_real *pull) {
+  sn_real u[3], arm[3], turn[3];
+  if (a.in == b.in) return false;
+  sn_sub3(u, b.pos, a.pos);
+  const sn_real length = sn_norm3(u), sign = b.in ? scale : -scale;
+  if (length < SN_MINVAL)
+    sn_set3(u, 1, 0, 0);
+  else
+    sn_scale3(u, u, 1 / length);
+  sn_sub3(arm, a.pos, s->p);
+  sn_cross(turn, arm, u);
+  sn_addtoscl3(pull, turn, sign);
+  sn_addtoscl3(pull + 3, u, sign);
+  return true;
+}
+
+// Segment k of a path, which may wrap.
+SN_LOCAL bool tendon_wrap(const SnModel *m, const SnWorld *w, const TendonSubtree *s, int k, sn_real *pull) {
+  const TendonEnd a = tendon_site(m, w, s, m->wseg_site[2 * k]), b = tendon_site(m, w, s, m->wseg_site[2 * k + 1]);
+  if (!w->wseg_on[k]) return tendon_line(s, a, b, m->wseg_scale[k], pull);
+  const bool in = sn_bodies_have(s->bodies, m->geom_bodyid[m->wseg_geom[k]]);
+  const TendonEnd on = {w->wseg_point + 6 * k, in}, off = {w->wseg_point + 6 * k + 3, in};
+  const bool before = tendon_line(s, a, on, m->wseg_scale[k], pull);
+  return tendon_line(s, off, b, m->wseg_scale[k], pull) || before;
+}
+
+// What spatial tendon t does to the subtree at the force 1. False: no line of it has one end there.
+SN_LOCAL bool tendon_pull(const SnModel *m, const SnWorld *w, const TendonSubtree *s, int t, sn_real *pull) {
+  const int adr = m->tendon_adr[t], end = adr + m->tendon_num[t];
+  sn_real scale = 1;
+  bool any = false;
+  sn_zero(pull, 6);
+  for (int i = adr; i < end; ++i) {
+    if (m->wrap_type[i] == SN_WRAP_PULLEY) scale = 1 / m->wrap_prm[i];
+    if (m->wrap_seg[i] >= 0) any = tendon_wrap(m, w, s, m->wrap_seg[i], pull) || any;
+    if (m->wrap_type[i] != SN_WRAP_SITE || i + 1 == end || m->wrap_type[i + 1] != SN_WRAP_SITE) continue;
+    const TendonEnd a = tendon_site(m, w, s, m->wrap_objid[i]), b = tendon_site(m, w, s, m->wrap_objid[i + 1]);
+    any = tendon_line(s, a, b, scale, pull) || any;
+  }
+  return any;
+}
+
+// Slope of row r by the length of tendon t; 0 where it is none of t.
+SN_LOCAL sn_real tendon_row_pull(const SnModel *m, const SnWorld *w, int r, int t) {
+  switch (w->efc_type[r]) {
+    case SN_CNSTR_EQUALITY:
+      return sn_equality_pull(m, w, r, t);
+    case SN_CNSTR_FRICTION_TENDON:
+      return w->efc_id[r] == t;
+    case SN_CNSTR_LIMIT_TENDON:
+      return w->efc_id[r] == t ? sn_tendon_limit_pull(m, w, r) : 0;
+    default:
+      return 0;
+  }
+}
+
+// J qacc + Jdot qvel of tendon t.
+SN_LOCAL sn_real tendon_acceleration(const SnModel *m, const SnWorld *w, int t) {
+  const SnRow row = sn_tendon_row(m, w, t);
+  sn_real sum = sn_tendon_dot(m, w, t);
+  for (int k = 0; k < row.n; ++k) sum += row.J[k] * w->qacc[row.col[k]];
+  return sum;
+}
+
+// The force along tendon t.
+SN_LOCAL sn_real tendon_force(const SnModel *m, const SnWorld *w, int t) {
+  sn_real passive[2];
+  sn_tendon_passive(m, w, t, passive);
+  sn_real sum = passive[0] + passive[1];
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    const int out = m->actuator_outadr[m->ten_act[k]];
+    sum += m->actuator_gear[6 * out] * w->actuator_force[out];
+  }
+  for (int r = 0; r < w->nefc[0]; ++r) sum += tendon_row_pull(m, w, r, t) * w->efc_force[r];
+  if (m->ten_arm[t] != 0) sum -= m->ten_arm[t] * tendon_acceleration(m, w, t);
+  return sum;
+}
+
+SN_FUNC void sn_force_of_tendons(const SnModel *m, const SnWorld *w, SnBodies bodies, const sn_real *p, sn_real *r) {
+  const TendonSubtree s = {bodies, p};
+  sn_real pull[6];
+  for (int t = 0; t < m->ntendon; ++t) {
+    if (m->tendon_type[t] != SN_TENDON_SPATIAL || !tendon_pull(m, w, &s, t, pull)) continue;
+    const sn_real force = tendon_force(m, w, t);
+    for (int e = 0; e < 6; ++e) r[e] -= force * pull[e];
+  }
+}
+
+// Armature of tendon t, from the bar of J qacc + Jdot qvel.
+SN_LOCAL void tendon_acceleration_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real bar) {
+  const SnRow row = sn_tendon_row(m, w, t);
+  for (int k = 0; k < row.n; ++k) a->qacc_bar[row.col[k]] += bar * row.J[k];
+  a->ten_rate_bar[SN_NMOTION * t + SN_ACC] += bar;
+  sn_tendon_dot_vjp(m, w, a, t, bar);
+}
+
+// What goes on from the bar of the force along tendon t.
+SN_LOCAL void tendon_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int t, sn_real bar) {
+  sn_tendon_passive_vjp(m, w, a, t, bar);
+  for (int k = m->ten_act_adr[t]; k < m->ten_act_adr[t + 1]; ++k) {
+    const int out = m->actuator_outadr[m->ten_act[k]];
+    a->force_bar[out] += bar * m->actuator_gear[6 * out];
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a) && sn_model_bar(a)->actuator_gear)
+      sn_model_bar(a)->actuator_gear[6 * out] += bar * w->actuator_force[out];
+#endif
+  }
+  for (int r = 0; r < w->nefc[0]; ++r) {
+    a->row_pos[r] += bar * tendon_row_pull(m, w, r, t);
+    if (w->efc_type[r] == SN_CNSTR_EQUALITY) sn_equality_pull_vjp(m, w, a, r, t, bar * w->efc_force[r]);
+  }
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->ten_arm) sn_model_bar(a)->ten_arm[t] -= bar * tendon_acceleration(m, w, t);
+#endif
+  if (m->ten_arm[t] != 0) tendon_acceleration_vjp(m, w, a, t, -bar * m->ten_arm[t]);
+}
+
+// The motion of the subtree, times `scale`, on the links of tendon t that are in it; about the centre of ten_root.
+SN_LOCAL void tendon_field(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonSubtree *s, int t,
+                           const sn_real *bar, sn_real scale) {
+  sn_real arm[3], turn[3];
+  sn_sub3(arm, w->subtree_com + 3 * m->ten_root[t], s->p);
+  sn_cross(turn, bar, arm);
+  sn_addto3(turn, bar + 3);
+  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) {
+    // a link is in where what the tendon has of it is
+    bool in = false;
+    for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
+      if (m->wrap_type[i] == SN_WRAP_PULLEY) continue;
+      const int id = m->wrap_objid[i], body = m->wrap_type[i] == SN_WRAP_SITE ? m->site_bodyid[id] : m->geom_bodyid[id];
+      in = in || (m->body_weldid[body] == m->tenlink_link[k] && sn_bodies_have(s->bodies, body));
+    }
+    if (!in) continue;
+    sn_addtoscl3(a->ten_field + 6 * k, bar, scale);
+    sn_addtoscl3(a->ten_field + 6 * k + 3, turn, scale);
+  }
+}
+
+SN_FUNC void sn_force_of_tendons_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBodies bodies,
+                                     const sn_real *p, const sn_real *bar, sn_real *p_bar) {
+  const TendonSubtree s = {bodies, p};
+  sn_real pull[6], turn[3];
+  for (int t = 0; t < m->ntendon; ++t) {
+    if (m->tendon_type[t] != SN_TENDON_SPATIAL || !tendon_pull(m, w, &s, t, pull)) continue;
+    const sn_real force = tendon_force(m, w, t);
+    tendon_field(m, w, a, &s, t, bar, -force);
+    sn_cross(turn, pull + 3, bar);
+    sn_addtoscl3(p_bar, turn, force);
+    tendon_force_vjp(m, w, a, t, -sn_dot(bar, pull, 6));
+  }
+}
