@@ -1,4 +1,4 @@
-"""Derivatives of random models beside differences: a few seeds of what tests/random_models.sh does with any number."""
+"""Derivatives of random models and costs of random tasks: a few seeds of what tests/random_models.sh does with any."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import doctest
 
 import pytest
 
-from random_models import differences, random_model
+from random_models import costs, differences, random_model
 
 SEEDS = (*range(24), 44, 47, 84)  # these three: sensors of limits, welded cameras, sensors under noslip
 
@@ -25,6 +25,19 @@ def test_derivatives(seed: int) -> None:
 def test_most_models_are_compared() -> None:
     outcomes = [differences.compare_derivatives(random_model(seed, exact=True), seed, "qvel").outcome for seed in SEEDS]
     assert outcomes.count("compared") >= 0.8 * len(outcomes)
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_costs(seed: int) -> None:
+    report = costs.compare_costs(random_model(seed, exact=True), seed)
+    print(f"seed {seed}: {report.outcome}, {dict(report.verdicts)}, refused: {report.refused}")
+    assert not report.differs, f"tests/random_models.sh --only costs --seeds {seed}"
+
+
+def test_most_costs_are_compared() -> None:
+    reports = [costs.compare_costs(random_model(seed, exact=True), seed) for seed in range(24)]
+    assert [report.outcome for report in reports].count("compared") >= 0.7 * len(reports)
+    assert sum(report.verdicts["agrees"] for report in reports) >= 2.5 * len(reports)
 
 
 def test_a_seed_gives_one_model() -> None:

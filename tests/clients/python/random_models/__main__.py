@@ -2,7 +2,8 @@
 
 Each seed gives a model. Its steps, and their Jacobians, are compared with MuJoCo's by `sinew-check`; its derivatives by
 initial states, controls and every array of the model with differences of its own motions, of all states and of each
-sensor. What differs is printed with the seed, and the same seed makes it again.
+sensor. The cost of a random task is compared with what MuJoCo's numbers make of its terms, and its gradients with
+differences. What differs is printed with the seed, and the same seed makes it again.
 """
 
 from __future__ import annotations
@@ -40,15 +41,17 @@ def main() -> int:
             print(random_model(seed))
             continue
         differs: dict[str, Any] = {}
-        if arguments.only != "derivatives":
+        if arguments.only in (None, "steps"):
             for kind in STEPS:
                 steps = _steps(random_model(seed, kind == "jacobians"), seed, kind, arguments)
                 counts[f"{kind}: {steps.outcome}"] += 1
                 if steps.outcome == "solvers apart":
                     print(f"seed {seed}: {kind}: solvers apart", file=sys.stderr)
                 differs |= {f"{kind}: {name}": x for name, x in steps.differs.items()}
-        if arguments.only != "steps":
+        if arguments.only in (None, "derivatives"):
             differs |= _derivatives(seed, counts, arguments.refused)
+        if arguments.only in (None, "costs"):
+            differs |= _costs(seed, counts, arguments.refused)
         if differs:
             failed.append(seed)
             _report(seed, differs, arguments)
@@ -66,7 +69,7 @@ def main() -> int:
 
 def _too_few(counts: Counter[str], arguments: argparse.Namespace) -> str:
     """Name the kinds of steps of which fewer models agree than asked for."""
-    kinds = STEPS if arguments.only != "derivatives" else ()
+    kinds = STEPS if arguments.only in (None, "steps") else ()
     return ", ".join(k for k in kinds if counts[f"{k}: agrees"] < arguments.agree * len(arguments.seeds))
 
 
@@ -89,7 +92,9 @@ def _arguments() -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument("--seeds", type=_seeds, default="0:24", metavar="LIST", help="such as 3,10:20 (default 0:24)")
-    parser.add_argument("--only", choices=("steps", "derivatives"), help="one of the two; steps need no Python package")
+    parser.add_argument(
+        "--only", choices=("steps", "derivatives", "costs"), help="one of them; steps need no Python package"
+    )
     parser.add_argument(
         "--agree", type=float, default=0, metavar="SHARE", help="fail where the steps of fewer agree, such as 0.6"
     )
@@ -105,7 +110,7 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not arguments.seeds:
         parser.error("--seeds names none: 5:6 is one, its end is not of it")
-    if arguments.only != "derivatives" and not arguments.print and not arguments.program.is_file():
+    if arguments.only in (None, "steps") and not arguments.print and not arguments.program.is_file():
         parser.error(f"{arguments.program} is not there: cmake --build build/release --target sinew-check")
     return arguments
 
@@ -115,12 +120,25 @@ def _derivatives(seed: int, counts: Counter[str], refused: bool) -> dict[str, An
     from random_models.differences import compare_derivatives  # needs the Python package
 
     report = compare_derivatives(random_model(seed, exact=True), seed)
-    counts[f"models of derivatives: {report.outcome}"] += 1
-    counts.update({f"derivatives: {verdict}": n for verdict, n in report.verdicts.items()})
-    counts["derivatives: refused"] += report.refused.total()
+    _count("derivatives", report, counts, refused)
+    return {f"d {x.number} / d {x.by}": x._asdict() for x in report.differs}
+
+
+def _costs(seed: int, counts: Counter[str], refused: bool) -> dict[str, Any]:
+    """Compare the cost of a task; return what differs by its names."""
+    from random_models.costs import compare_costs  # needs the Python package
+
+    report = compare_costs(random_model(seed, exact=True), seed)
+    _count("costs", report, counts, refused)
+    return {f"costs: {x.by}": x._asdict() for x in report.differs}
+
+
+def _count(kind: str, report: Any, counts: Counter[str], refused: bool) -> None:
+    counts[f"models of {kind}: {report.outcome}"] += 1
+    counts.update({f"{kind}: {verdict}": n for verdict, n in report.verdicts.items()})
+    counts[f"{kind}: refused"] += report.refused.total()
     if refused:
         counts.update({f"refused: {name}": n for name, n in report.refused.items()})
-    return {f"d {x.number} / d {x.by}": x._asdict() for x in report.differs}
 
 
 def _report(seed: int, differs: dict[str, Any], arguments: argparse.Namespace) -> None:
@@ -141,6 +159,13 @@ def _reduced(seed: int, name: str, arguments: argparse.Namespace) -> str:
     if kind in STEPS:
         model = random_model(seed, exact=kind == "jacobians")
         return reduced(model, lambda xml: field in _steps(xml, seed, kind, arguments).differs)
+    if kind == "costs":
+        from random_models.costs import compare_costs
+
+        def costs(xml: str) -> bool:
+            return any(field == x.by for x in compare_costs(xml, seed).differs)
+
+        return reduced(random_model(seed, exact=True), costs)
     from random_models.differences import compare_derivatives
 
     def fails(xml: str) -> bool:

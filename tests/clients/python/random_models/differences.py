@@ -118,7 +118,7 @@ def compare_derivatives(xml: str, seed: int, by: str | None = None) -> Report:
         return Report("nothing moves")
     model = model.with_options(tolerance=1e-15)
     rng = np.random.default_rng(seed)
-    start = _start(model, rng)
+    start = random_start(model, rng)
     motion = start.motion(gradients=True)
     if motion.status != 0 or not np.all(np.isfinite(motion.qvel)) or np.abs(motion.qvel).max() > FASTEST:
         return Report("diverges")
@@ -135,7 +135,7 @@ def compare_derivatives(xml: str, seed: int, by: str | None = None) -> Report:
     return report
 
 
-def _start(model: sinew.Model, rng: np.random.Generator) -> Start:
+def random_start(model: sinew.Model, rng: np.random.Generator) -> Start:
     """Return a random state near the model's own, and random controls."""
     state = {
         "qpos": model.integrate(model.qpos0, 0.1 * rng.standard_normal(model.nv)),
@@ -283,7 +283,7 @@ def _compare(motion: sinew.Rollout, numbers: dict[str, Bars], by: Input, report:
         verdict, relative = judge(slope, values, float(np.sum(np.abs(_summands(motion, bars)))))
         report.verdicts[verdict] += 1
         if verdict == "differs":
-            report.differs.append(Difference(name, by.name, slope, tuple(_central(values)), relative))
+            report.differs.append(Difference(name, by.name, slope, central(values), relative))
 
 
 def _summands(motion: sinew.Rollout, bars: Bars) -> Doubles:
@@ -291,8 +291,9 @@ def _summands(motion: sinew.Rollout, bars: Bars) -> Doubles:
     return np.concatenate([bar[bar != 0] * getattr(motion, name)[bar != 0] for name, bar in bars.items()])
 
 
-def _central(values: dict[float, float]) -> list[float]:
-    return [(values[h] - values[-h]) / (2 * h) for h in SIZES]
+def central(values: dict[float, float]) -> tuple[float, ...]:
+    """Return the central differences of all sizes."""
+    return tuple((values[h] - values[-h]) / (2 * h) for h in SIZES)
 
 
 def judge(slope: float, values: dict[float, float], summands: float) -> tuple[Verdict, float]:
@@ -308,12 +309,12 @@ def judge(slope: float, values: dict[float, float], summands: float) -> tuple[Ve
     >>> judge(0.0, {h: max(h - 3e-6, 0.0) for h in sizes}, 1.0)[0]
     'rough'
     """
-    central = _central(values)
-    scale = max(abs(central[0]), 0.1 * abs(slope), 1e-5 * summands + 1e-9)
-    relative = min(abs(slope - x) for x in central) / scale
+    differences = central(values)
+    scale = max(abs(differences[0]), 0.1 * abs(slope), 1e-5 * summands + 1e-9)
+    relative = min(abs(slope - x) for x in differences) / scale
     if not np.isfinite(slope):
         return "differs", np.inf
-    if not min(abs(a - b) for a, b in itertools.pairwise(central)) <= STEADY * scale:
+    if not min(abs(a - b) for a, b in itertools.pairwise(differences)) <= STEADY * scale:
         return "rough", relative
     if relative <= TOLERANCE:
         return "agrees", relative
