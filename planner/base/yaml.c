@@ -22,6 +22,19 @@ void sn_issues_begin(SnIssues *issues, const char *file, SnError *err) {
   }
 }
 
+// Whether the text has this line.
+static bool issue_stands(const SnIssues *issues, const char *line) {
+  const char *text = issues->err->text, *end = text + issues->used;
+  const size_t length = strlen(line);
+  while (text < end) {
+    const char *next = memchr(text, '\n', (size_t)(end - text));
+    const size_t n = (size_t)((next ? next : end) - text);
+    if (n == length && memcmp(text, line, n) == 0) return true;
+    text += n + 1;
+  }
+  return false;
+}
+
 void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
   ++issues->count;
   if (!issues->err) return;
@@ -34,6 +47,10 @@ void sn_issue(SnIssues *issues, SnPlace place, const char *format, ...) {
   va_start(args, format);
   vsnprintf(line + n, sizeof line - (size_t)n, format, args);
   va_end(args);
+  if (issue_stands(issues, line)) {
+    ++issues->repeated;
+    return;
+  }
   // Room is kept for the line that counts what did not fit.
   const size_t capacity = sizeof issues->err->text - 64;
   const size_t length = strlen(line) + (issues->used > 0);
@@ -59,7 +76,7 @@ SnCode sn_issues_end(SnIssues *issues, SnCode code) {
   if (issues->memory) code = SN_ERR_MEMORY;
   if (issues->err) {
     issues->err->code = code;
-    const int more = issues->count - issue_lines(issues);
+    const int more = issues->count - issues->repeated - issue_lines(issues);
     if (more > 0)
       snprintf(issues->err->text + issues->used, sizeof issues->err->text - issues->used, "\n... and %d more", more);
   }

@@ -5,6 +5,7 @@
 #include "planner/cost/cost_private.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 // Names the types of sensors that the engine computes (physics/sensor/sensor.h), as MJCF does.
 #define SN_SENSOR_TYPES                                                                                              \
@@ -39,7 +40,9 @@ static int find_name(Binder *b, SnPlace place, SnNameKind kind, const char *name
   const int id = sn_model_find(b->m, kind, name);
   if (id < 0) {
     b->missing++;
-    sn_issue(b->issues, place, "%s", sn_model_no_name(b->m, kind, name, why, sizeof why));
+    const bool lists = kind == SN_NAME_JNT || kind == SN_NAME_TENDON || kind == SN_NAME_ACTUATOR;
+    const char *all = lists && strcmp(name, "all") == 0 ? "; without quotes, all stands for every one" : "";
+    sn_issue(b->issues, place, "%s%s", sn_model_no_name(b->m, kind, name, why, sizeof why), all);
   }
   return id;
 }
@@ -91,6 +94,11 @@ static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
   }
 }
 
+// Whether tasks may look at sensors of a type at all.
+static bool sensor_type_is_known(int type) {
+  return type < SN_SENS_TACTILE && type != SN_SENS_CAMPROJECTION && type != SN_SENS_GEOMFROMTO;
+}
+
 static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   const SnModel *m = b->m;
   const bool own = m->sensor_type[i] == SN_SENS_USER;  // 0 whatever happens: no cost is meant to look at that
@@ -102,6 +110,10 @@ static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   else if (dim > 0 && !e->all)
     sn_issue(b->issues, e->place, "sensor '%s' has %d numbers, allowed are sensors of 1, of 3 or of a quaternion",
              sn_model_name(m, SN_NAME_SENSOR, i), dim);
+  else if (!e->all && sensor_type_is_known(m->sensor_type[i]))
+    sn_issue(b->issues, e->place,
+             "sensor '%s' is a %s that the engine does not compute: planner/tasks/README.md says why",
+             sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
   else if (!e->all)
     sn_issue(b->issues, e->place,
              "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES,

@@ -6,11 +6,13 @@
 #include "tests/support/oracle.h"
 
 static const char *const xml =
-    "<mujoco><worldbody><body name='arm'><joint name='hinge' axis='0 1 0'/><geom size='.1'/><site name='tip'/>"
+    "<mujoco><worldbody><site name='still'/><body name='arm'><joint name='hinge' axis='0 1 0'/><geom size='.1'/><site "
+    "name='tip'/>"
     "</body><body name='cube'><freejoint name='free'/><geom size='.1'/></body></worldbody>"
     "<actuator><motor name='motor' joint='hinge'/></actuator>"
     "<sensor><user name='skin' dim='1'/><user name='eye' dim='1'/><framepos name='where' objtype='site' "
-    "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/></sensor><keyframe><key name='home' "
+    "objname='tip'/><framelinvel name='fast' objtype='site' objname='tip'/><torque name='ground' "
+    "site='still'/></sensor><keyframe><key name='home' "
     "ctrl='1'/></keyframe></mujoco>";
 
 static SnOracle o;
@@ -44,8 +46,16 @@ static int teardown(void **state) {
 static const char *const rows[][2] = {
     {TERM("residual: {sensor: skin}"), "tasks/my.yaml:3:25: sensor 'skin' is of the type user, " SENSORS},
     {TERM("residual: {sensor: skim}, weights: [1, 2, 3], target: [1, 2, 3]"),
-     "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast; did you mean "
+     "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast, ground; did you mean "
      "'skin'?"},
+    {TERM("residual: {sensor: ground}"),
+     "tasks/my.yaml:3:25: sensor 'ground' is a torque that the engine does not compute: planner/tasks/README.md says "
+     "why"},
+    {TERM("residual: {joint_position: \"all\"}"),
+     "tasks/my.yaml:3:25: the model has no joint 'all', it has hinge, free; without quotes, all stands for every one"},
+    // What a measure looks at through a term is told once.
+    {TERM("residual: {position: {site: tap}}") "success: [{name: there, term: a, below: 1}]\n",
+     "tasks/my.yaml:3:25: the model has no site 'tap', it has still, tip; did you mean 'tip'?"},
     {TERM("residual: {sensor: [where, fast], axis: z}"),
      "tasks/my.yaml:3:34: sensor: the name of one sensor is wanted, several need a term each"},
     {TERM("residual: {sensor: fast}, target: {position: {site: tip}}"),
@@ -88,7 +98,7 @@ static const char *const rows[][2] = {
      "'body'?"},
     {TERM("residual: {position: {body: cub}}, target: {position: {site: Tip}}"),
      "tasks/my.yaml:3:25: the model has no body 'cub', it has world, arm, cube; did you mean 'cube'?\n"
-     "tasks/my.yaml:3:59: the model has no site 'Tip', it has tip; did you mean 'tip'?"},
+     "tasks/my.yaml:3:59: the model has no site 'Tip', it has still, tip; did you mean 'tip'?"},
     {TERM("residual: {joint_position: hinge}, target: {sinusiod: {center: 0, amplitude: 1, period: 1}}"),
      "tasks/my.yaml:3:59: target: unknown field 'sinusiod', allowed is value, sinusoid, keyframes, frame, at, axis, "
      "position, orientation, velocity, angular_velocity, distance, joint_position, joint_velocity, activation, "
