@@ -6,6 +6,9 @@
 // it where sat_on says so). The motion turns with the axes of its few dofs: what moves dof d's axis, by S x
 // (sat_motion_d T), T the sum of sat_twist_bar over d's subtree, is what sn_kinematics_vjp does for the other motions.
 // Gravity compensation that counts as actuation is saturated with its joint (passive.c).
+//
+// A sensor of the force of all actuators on dof d asks for bar qfrc_actuator_d, which is that force's work on the
+// motion bar e_d: it is added to this one.
 #include "physics/actuator/actuator.h"
 #include "physics/actuator/actuator_private.h"
 #include "physics/base/vec.h"
@@ -50,6 +53,21 @@ SN_FUNC void sn_saturation_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   SN_FOR(t, m->ntendon) a->sat_ten_bar[t] = sn_bar_of(0);
   SN_SYNC(lane);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC void sn_actuation_motion(const SnModel *m, const SnWorld *w, SnAdjoint *a, int dof, sn_real bar) {
+  if (!*a->sat_on) {
+    *a->sat_on = 1;
+    sn_zero(a->sat_motion, m->nv);
+    sn_zero(a->sat_twist, 6);
+    sn_zero(a->sat_twist_bar, 6);
+    sn_zero(a->sat_ten_bar, m->ntendon);
+    sn_copy(a->sat_trn_bar, w->actuator_force, m->nout);
+  }
+  a->sat_motion[dof] += bar;
+  for (int k = 0; k < m->nlink; ++k) sat_propagate(m, w, a, m->level_body[k]);
+}
+#endif
 
 // The saturated dofs of a link; links behind it are done. Their axes move with the dofs before them, those of a ball
 // with its own three. From here on sat_twist of a link is the wrench of its axes on what carries the link.

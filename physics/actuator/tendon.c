@@ -531,7 +531,7 @@ SN_FUNC void sn_tendon_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
     }
   }
   SN_SYNC(lane);
-  if (m->nsaturable > 0) sn_saturation_sweep(m, w, a, lane);
+  if (m->nactmotion > 0) sn_saturation_sweep(m, w, a, lane);
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a) && sn_model_bar(a)->ten_J_fixed) {
     SN_ONE(lane) ten_fixed_model_vjp(m, w, a);

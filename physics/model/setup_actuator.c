@@ -158,6 +158,9 @@ static SnCode setup_joint_actuators(SnModel *m, SnError *err) {
   m->nsaturable = 0;
   for (int j = 0; j < m->njnt; ++j)
     if (m->jnt_actfrclimited[j]) m->saturable[m->nsaturable++] = j;
+  bool moves = m->nsaturable > 0;
+  for (int i = 0; i < m->nsensor; ++i) moves = moves || m->sensor_type[i] == SN_SENS_JOINTACTFRC;
+  m->nactmotion = moves ? m->nbody : 0;
   m->nspaceact = 0;
   for (int fill = 0; fill < 2; ++fill) {
     for (int i = 0; i < m->nactuator; ++i) {

@@ -5,9 +5,10 @@
 // limit has no row.
 //
 // Adjoint. A value that is one of the engine's quantities hands its bar to that quantity's: lengths and rates of
-// tendons and actuators, forces of actuators (sn_actuator_force_vjp turns those on). A limit's position has the row's
-// own Jacobian as its gradient; its velocity is J v, and J changes with the state on ball joints alone: with the
-// joint's rotation vector r and its unit axis n, J v = -n . v, and n turns by (I - n n') dr / |r|.
+// tendons and actuators, forces of actuators (sn_actuator_force_vjp turns those on). That of all actuators on a joint
+// is a motion of theirs, too, as their moment arms move (actuator/saturation.c). A limit's position has the row's own
+// Jacobian as its gradient; its velocity is J v, and J changes with the state on ball joints alone: with the joint's
+// rotation vector r and its unit axis n, J v = -n . v, and n turns by (I - n n') dr / |r|.
 //
 // What is known after the solver alone has bars of qacc and of efc_force, which go back through the stages of the step
 // once more (sn_acceleration_vjp in step.c): that costs about as much as the adjoint of a step.
@@ -314,23 +315,11 @@ SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn
   SN_SYNC(lane);
 }
 
-// True when the force of actuators on joint j is a sum of constant gears times forces.
-SN_LOCAL bool sensor_joint_force_is_plain(const SnModel *m, int j) {
-  const int dof = m->jnt_dofadr[j];
-  bool plain = m->jnt_type[j] == SN_JNT_HINGE || m->jnt_type[j] == SN_JNT_SLIDE;
-  plain = plain && !(m->jnt_actgravcomp[j] && m->ngravcomp > 0);
-  for (int k = m->momT_adr[dof]; plain && k < m->momT_adr[dof + 1]; ++k)
-    for (int i = 0; i < m->nactuator; ++i)
-      if (m->actuator_outadr[i] == m->momT_out[k])
-        plain = plain && (m->actuator_trntype[i] == SN_TRN_JOINT || m->actuator_trntype[i] == SN_TRN_JOINTINPARENT);
-  return plain;
-}
-
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
   if (!sn_sensor_supported(m, i)) return false;
   switch (m->sensor_type[i]) {
     case SN_SENS_JOINTACTFRC:
-      return sensor_joint_force_is_plain(m, m->sensor_objid[i]);
+      return !(m->jnt_actgravcomp[m->sensor_objid[i]] && m->ngravcomp > 0);
     case SN_SENS_E_POTENTIAL:
     case SN_SENS_E_KINETIC:
       return sn_energy_differentiable(m, m->sensor_type[i]);
@@ -416,34 +405,21 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   for (int k = 0; k < dofs; ++k) out[k] += bar * w->efc_J[w->efc_J_rowadr[row] + k];
 }
 
-#if defined(SN_MODEL_BARS)
-// Force of the actuators on hinge or slide j, which act on nothing else, by the model: bound, or gears.
-SN_LOCAL void sensor_joint_force_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int j, sn_real force,
-                                           sn_real bar) {
-  const SnModelBar *to = sn_model_bar(a);
-  const sn_real *range = m->jnt_actfrcrange + 2 * j;
-  const int dof = m->jnt_dofadr[j];
-  if (m->jnt_actfrclimited[j] && (force < range[0] || force > range[1])) {
-    if (to->jnt_actfrcrange) to->jnt_actfrcrange[2 * j + (force > range[1])] += bar;
-    return;
-  }
-  for (int k = m->momT_adr[dof]; to->actuator_gear && k < m->momT_adr[dof + 1]; ++k)
-    to->actuator_gear[6 * m->momT_out[k]] += bar * w->actuator_force[m->momT_out[k]];
-}
-#endif
-
-// Force of the actuators on a joint: those inside the joint's limit.
+// Force of the actuators on a joint, inside its limit; by the model that limit.
 SN_LOCAL void sensor_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
   const int dof = m->jnt_dofadr[j];
-  sn_real force = 0;
-  for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
-    force += w->actuator_moment[m->momT_entry[k]] * w->actuator_force[m->momT_out[k]];
+  const sn_real force = sn_dof_actuation(m, w, dof), *range = m->jnt_actfrcrange + 2 * j;
+  if (m->opt.disableflags & SN_DSBL_ACTUATION) return;
+  if (m->jnt_actfrclimited[j] && (force < range[0] || force > range[1])) {
 #if defined(SN_MODEL_BARS)
-  if (sn_model_bar(a)) sensor_joint_force_model_vjp(m, w, a, j, force, bar);
+    if (sn_model_bar(a) && sn_model_bar(a)->jnt_actfrcrange)
+      sn_model_bar(a)->jnt_actfrcrange[2 * j + (force > range[1])] += bar;
 #endif
-  if (m->jnt_actfrclimited[j] && (force < m->jnt_actfrcrange[2 * j] || force > m->jnt_actfrcrange[2 * j + 1])) return;
+    return;
+  }
   for (int k = m->momT_adr[dof]; k < m->momT_adr[dof + 1]; ++k)
     a->force_bar[m->momT_out[k]] += bar * w->actuator_moment[m->momT_entry[k]];
+  sn_actuation_motion(m, w, a, dof, bar);
 }
 
 SN_LOCAL void sensor_scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {

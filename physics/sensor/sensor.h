@@ -40,16 +40,16 @@ SN_FUNC void sn_sensor_data(const SnModel *m, const SnWorld *w, SnLane *lane, sn
 SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
 // Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, tactile, user,
-// kinetic energy where tendons have armature, some forces and torques, and some forces of actuators on a joint. Forces
-// and torques have none where a rigid body has parts of a spatial tendon in the subtree and outside (bodies that are
-// welded). Forces of actuators have none where they depend on moment arms that move (tendons, sites), act on ball or
-// free joints, or have gravity compensation in them.
+// kinetic energy where tendons have armature, some forces and torques, and forces of actuators on a joint that have
+// compensation of gravity in them. Forces and torques have none where a rigid body has parts of a spatial tendon in the
+// subtree and outside (bodies that are welded).
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Returns whether the adjoint of sensor i adds to force_bar: sn_actuator_force_vjp has to follow.
 SN_FUNC bool sn_sensor_uses_actuators(const SnModel *m, int i);
 // Adds the adjoint of sensor i, which must be differentiable. bar has the sensor's numbers. A quaternion has the 3 of a
 // small turn of the value about the axes that it turns in (q <- exp(t / 2) q). Adds to wrench, twist_bar[SN_VEL],
-// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar, past_bar.
+// ten_length_bar, ten_rate_bar[SN_VEL], trn_length_bar, trn_rate_bar[SN_VEL], force_bar, qpos_bar, qvel_bar, past_bar,
+// and to the motion of saturation.c.
 // One lane calls it. Sensors of the stage SN_STAGE_SOLVER need sn_acceleration_begin before and sn_acceleration_vjp
 // after (step.h); they add to qacc_bar, row_pos, acc_bar, twist_bar[SN_ACC] and bars of contacts, too.
 SN_FUNC void sn_sensor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar);

@@ -25,7 +25,7 @@ typedef struct SnIssues {
   const char *file;
   SnError *err;  // may be NULL
   int count;     // mistakes so far
-  int repeated;  // of them: lines that stand in the text already
+  int repeated;  // lines among them that stand in the text already
   bool memory;   // one of them is no mistake: memory was lacking
   size_t used;   // characters of err->text
 } SnIssues;

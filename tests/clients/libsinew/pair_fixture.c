@@ -72,7 +72,7 @@ const char *body_open(BodyPair *b, int i) {
   const char *const cone = i == 5 ? "cone='elliptic' impratio='3'" : "";
   snprintf(xml, sizeof xml, hand, cone,
            i == 5 ? "<insidesite objtype='site' objname='far' site='end'/><accelerometer site='far'/><user dim='1'/>"
-                    "<jointactuatorfrc joint='bend'/>"
+                    "<insidesite objtype='site' objname='end' site='far'/>"
                   : "");
   body_open_string(b, i < SN_SMALL_MODELS ? sn_small_model(i) : i == 3 ? sn_branching_model() : xml);
   return name[i];

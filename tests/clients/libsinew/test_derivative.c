@@ -277,7 +277,7 @@ static void refusals(void **state) {
   assert_int_equal(sinew_step_jacobian(b.data, NULL, NULL, NULL, x.D, &b.err), SINEW_ERR_UNSUPPORTED);
   body_ok(&b, sinew_step_jacobian(b.data, x.A, NULL, NULL, NULL, &b.err));
   body_ok(&b, sinew_step_vjp(b.data, SINEW_TANGENT, NULL, bar, NULL, NULL, &b.err));
-  bar[x.ns - 1] = 1;  // a force that depends on moment arms
+  bar[x.ns - 1] = 1;  // whether a site is in another
   assert_int_equal(sinew_step_vjp(b.data, SINEW_TANGENT, NULL, bar, NULL, NULL, &b.err), SINEW_ERR_UNSUPPORTED);
   assert_non_null(strstr(b.err.text, "sensor 25 "));
   for (int part = 0; part < 4; ++part) {
