@@ -72,9 +72,9 @@ SN_FUNC sn_real sn_dof_actuation(const SnModel *m, const SnWorld *w, int dof);
 // Returns true when that force is beyond the limit of joint j, so that the limit stands for it in the derivatives.
 // Exactly at the limit it is free, as inside, like a control or a force at its own bound.
 SN_FUNC bool sn_joint_saturated(const SnModel *m, const SnWorld *w, int j);
-// Adds the bar of the force of all actuators on a dof, unless they cannot reach it. What they do to the dof is a motion
-// that sn_transmission_vjp and sn_tendon_vjp take back; force_bar gets its part at once. One lane calls it, of a model
-// with nactmotion > 0.
+// Adds the bar of the force of all actuators on a dof, but for what it does to their forces. It adds to the motion of
+// saturation.c, which sn_transmission_vjp and sn_tendon_vjp take back. One lane calls it, of a model with nactmotion >
+// 0.
 SN_FUNC void sn_actuation_motion(const SnModel *m, const SnWorld *w, SnAdjoint *a, int dof, sn_real bar);
 // Adds to ctrl_bar what the bar of control k gives, as an actuator sees it. k = -1: there is none.
 SN_FUNC void sn_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, bool bad_ctrl, sn_bar bar);
