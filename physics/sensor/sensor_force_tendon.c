@@ -27,27 +27,30 @@ typedef struct TendonSubtree {
 
 // An end of a line, and whether it is in the subtree.
 typedef struct TendonEnd {
-  const sn_real *pos;
+  sn_real pos[3];
   bool in;
 } TendonEnd;
 
+// A step leaves out the frames of sites between others of their rigid body.
 SN_LOCAL TendonEnd tendon_site(const SnModel *m, const SnWorld *w, const TendonSubtree *s, int site) {
-  const TendonEnd end = {w->site_xpos + 3 * site, sn_bodies_have(s->bodies, m->site_bodyid[site])};
+  TendonEnd end = {.in = sn_bodies_have(s->bodies, m->site_bodyid[site])};
+  sn_site_pose(m, w, site, end.pos, NULL);
   return end;
 }
 
 // Adds what a line pulls with at the force 1 (torque about p, force) to pull. A line without length has MuJoCo's
 // direction.
-SN_LOCAL bool tendon_line(const TendonSubtree *s, TendonEnd a, TendonEnd b, sn_real scale, sn_real *pull) {
+SN_LOCAL bool tendon_line(const TendonSubtree *s, const TendonEnd *a, const TendonEnd *b, sn_real scale,
+                          sn_real *pull) {
   sn_real u[3], arm[3], turn[3];
-  if (a.in == b.in) return false;
-  sn_sub3(u, b.pos, a.pos);
-  const sn_real length = sn_norm3(u), sign = b.in ? scale : -scale;
+  if (a->in == b->in) return false;
+  sn_sub3(u, b->pos, a->pos);
+  const sn_real length = sn_norm3(u), sign = b->in ? scale : -scale;
   if (length < SN_MINVAL)
     sn_set3(u, 1, 0, 0);
   else
     sn_scale3(u, u, 1 / length);
-  sn_sub3(arm, a.pos, s->p);
+  sn_sub3(arm, a->pos, s->p);
   sn_cross(turn, arm, u);
   sn_addtoscl3(pull, turn, sign);
   sn_addtoscl3(pull + 3, u, sign);
@@ -57,11 +60,12 @@ SN_LOCAL bool tendon_line(const TendonSubtree *s, TendonEnd a, TendonEnd b, sn_r
 // Segment k of a path, which may wrap.
 SN_LOCAL bool tendon_wrap(const SnModel *m, const SnWorld *w, const TendonSubtree *s, int k, sn_real *pull) {
   const TendonEnd a = tendon_site(m, w, s, m->wseg_site[2 * k]), b = tendon_site(m, w, s, m->wseg_site[2 * k + 1]);
-  if (!w->wseg_on[k]) return tendon_line(s, a, b, m->wseg_scale[k], pull);
-  const bool in = sn_bodies_have(s->bodies, m->geom_bodyid[m->wseg_geom[k]]);
-  const TendonEnd on = {w->wseg_point + 6 * k, in}, off = {w->wseg_point + 6 * k + 3, in};
-  const bool before = tendon_line(s, a, on, m->wseg_scale[k], pull);
-  return tendon_line(s, off, b, m->wseg_scale[k], pull) || before;
+  if (!w->wseg_on[k]) return tendon_line(s, &a, &b, m->wseg_scale[k], pull);
+  TendonEnd on = {.in = sn_bodies_have(s->bodies, m->geom_bodyid[m->wseg_geom[k]])}, off = on;
+  sn_copy3(on.pos, w->wseg_point + 6 * k);
+  sn_copy3(off.pos, w->wseg_point + 6 * k + 3);
+  const bool before = tendon_line(s, &a, &on, m->wseg_scale[k], pull);
+  return tendon_line(s, &off, &b, m->wseg_scale[k], pull) || before;
 }
 
 // What spatial tendon t does to the subtree at the force 1. False: no line of it has one end there.
@@ -75,7 +79,7 @@ SN_LOCAL bool tendon_pull(const SnModel *m, const SnWorld *w, const TendonSubtre
     if (m->wrap_seg[i] >= 0) any = tendon_wrap(m, w, s, m->wrap_seg[i], pull) || any;
     if (m->wrap_type[i] != SN_WRAP_SITE || i + 1 == end || m->wrap_type[i + 1] != SN_WRAP_SITE) continue;
     const TendonEnd a = tendon_site(m, w, s, m->wrap_objid[i]), b = tendon_site(m, w, s, m->wrap_objid[i + 1]);
-    any = tendon_line(s, a, b, scale, pull) || any;
+    any = tendon_line(s, &a, &b, scale, pull) || any;
   }
   return any;
 }

@@ -299,9 +299,12 @@ static void split(void **state) {
       &o,
       "<mujoco><worldbody><site name='w' pos='.5 0 0'/><body name='a' pos='0 0 1'><joint axis='0 1 0'/><geom "
       "size='.1'/>"
-      "<site name='a'/><body name='b' pos='.3 0 0'><geom size='.1'/><site name='b'/><body pos='.2 0 .1'><joint/><geom "
-      "size='.1'/><site name='c'/></body></body></body></worldbody><tendon><spatial stiffness='20'><site site='w'/>"
-      "<site site='a'/><site site='b'/><site site='c'/></spatial></tendon><sensor><force site='a'/><force site='b'/>"
+      "<site name='a'/><body name='b' pos='.3 0 0'><geom size='.1'/><site name='between' pos='.1 .1 0'/><site "
+      "name='b'/><body pos='.2 0 .1'><joint/><geom "
+      "size='.1'/><site name='c'/></body></body></body></worldbody><tendon><spatial stiffness='20' "
+      "springlength='.1'><site site='w'/>"
+      "<site site='a'/><site site='between'/><site site='b'/><site site='c'/></spatial></tendon><sensor><force "
+      "site='a'/><force site='b'/>"
       "<torque site='b'/><force site='w'/><force site='c'/><torque site='w'/></sensor></mujoco>");
   const bool want[5] = {true, false, false, true, true};
   mj_forward(o.mj, o.d);
