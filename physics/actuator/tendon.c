@@ -219,20 +219,10 @@ SN_LOCAL void ten_open_link(const SnModel *m, const SnWorld *w, const SnAdjoint 
     sn_cross(turn, shift, A);
     sn_addto3(A + 3, turn);
   }
-  if (m->nsensortendon > 0)
-    for (int e = 0; e < 6; ++e) A[e] += a->ten_field[6 * k + e];
   for (int e = 0; e < 6; ++e) {
     at[TEN_TWIST + e] = A[e];
     at[TEN_PULL + e] = at[TEN_WRENCH + e] = sn_bar_of(0);
   }
-}
-
-// Whether sensors of force ask for the pull of tendon t.
-SN_LOCAL bool ten_in_field(const SnModel *m, const SnAdjoint *a, int t) {
-  bool any = false;
-  for (int i = 6 * m->tenlink_adr[t]; m->nsensortendon > 0 && i < 6 * m->tenlink_adr[t + 1]; ++i)
-    any = any || sn_any(a->ten_field[i]);
-  return any;
 }
 
 // Sums of entry k about the centre of the link's own tree.
@@ -351,26 +341,46 @@ SN_LOCAL void ten_radius_model_vjp(const SnModel *m, const SnWorld *w, const SnA
 #define ten_site_force(a, site) NULL
 #endif
 
+// Gradient and Hessian-vector product of the path of segment k, which touches its geom: sn_wrap_hvp.
+SN_LOCAL void ten_hvp(const SnModel *m, const SnWorld *w, int k, const sn_bar *y, sn_real *g, sn_bar *h) {
+  const int geom = m->wseg_geom[k];
+  const sn_real *pos = w->geom_xpos + 3 * geom;
+  sn_real x[6], touch[3];
+  for (int i = 0; i < 2; ++i) sn_sub3(x + 3 * i, w->site_xpos + 3 * m->wseg_site[2 * k + i], pos);
+  sn_sub3(touch, w->wseg_point + 6 * k, pos);
+  const SnWrapGeom wrap = {
+      .pos = pos, .mat = w->geom_xmat + 9 * geom, .radius = m->geom_size[3 * geom], .type = m->wseg_type[k]};
+  const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / m->wseg_scale[k], .turn = w->wseg_turn[k]};
+  sn_wrap_hvp(g, h, x, y, &wrap, &path);
+}
+
+#if !defined(SN_PACK)
+SN_FUNC void sn_tendon_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real y[6],
+                                sn_real g[6], sn_real h[6]) {
+  ten_hvp(m, w, k, y, g, h);
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) ten_radius_model_vjp(m, w, a, k, 0, y);
+#else
+  (void)a;
+#endif
+}
+#endif
+
 // Segment k, which touches its geom.
 SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real *c,
                            sn_bar length_bar) {
   const int geom = m->wseg_geom[k], *entry = m->wseg_tenlink + 3 * k;
-  const sn_real *pos = w->geom_xpos + 3 * geom, scale = m->wseg_scale[k];
-  sn_real x[6], r[6], g[6], touch[3];
+  const sn_real scale = m->wseg_scale[k];
+  sn_real r[6], g[6];
   sn_bar *around = a->tenlink + TEN_LINK * entry[2], A[2][6], y[6], h[6];
   for (int i = 0; i < 2; ++i) {
     const sn_real *p = w->site_xpos + 3 * m->wseg_site[2 * k + i];
     const sn_bar *at = a->tenlink + TEN_LINK * entry[i];
-    sn_sub3(x + 3 * i, p, pos);
     sn_sub3(r + 3 * i, p, c);
     for (int e = 0; e < 6; ++e) A[i][e] = at[e] - around[e];
     ten_field(y + 3 * i, A[i], r + 3 * i);
   }
-  sn_sub3(touch, w->wseg_point + 6 * k, pos);
-  const SnWrapGeom wrap = {
-      .pos = pos, .mat = w->geom_xmat + 9 * geom, .radius = m->geom_size[3 * geom], .type = m->wseg_type[k]};
-  const SnWrapPath path = {.touch = touch, .length = w->wseg_length[k] / scale, .turn = w->wseg_turn[k]};
-  sn_wrap_hvp(g, h, x, y, &wrap, &path);
+  ten_hvp(m, w, k, y, g, h);
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) ten_radius_model_vjp(m, w, a, k, length_bar, y);
 #endif
@@ -397,7 +407,9 @@ SN_LOCAL void ten_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *
     if (!sn_model_bar(a)) continue;
     sn_bar *on = sn_model_bar(a)->geom_wrench + 6 * geom;
     sn_addto3(ten_site_force(a, m->wseg_site[2 * k + i]), F + 3);
-    sn_cross(t, G + 3, x + 3 * i);  // the reaction, about the geom's centre
+    sn_real x[3];
+    sn_sub3(x, w->site_xpos + 3 * m->wseg_site[2 * k + i], w->geom_xpos + 3 * geom);
+    sn_cross(t, G + 3, x);  // the reaction, about the geom's centre
     sn_addto3(on, t);
     sn_addto3(on, turn);
     sn_subfrom3(on + 3, G + 3);
@@ -414,8 +426,7 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
 #endif
   int list[SN_NMOTION];
   const int n = ten_motions(a, t, list);
-  const bool others = (*a->sat_on && sn_any(a->sat_ten_bar[t])) || ten_in_field(m, a, t);
-  int used = sn_any(length_bar) || others ? 1 << SN_NMOTION : 0;
+  int used = sn_any(length_bar) || (*a->sat_on && sn_any(a->sat_ten_bar[t])) ? 1 << SN_NMOTION : 0;
   for (int i = 0; i < n; ++i) used |= 1 << list[i];
   a->ten_used[t] = used;
   if (!used) return;

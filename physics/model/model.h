@@ -92,9 +92,6 @@ enum { SN_CHART_EXPMAP = 1, SN_CHART_QUAT };
 // actuator_ctrlspec. They are setpoints of length and velocity, a force, and of a motor a voltage, in this order.
 // SN_INPUT_NONE stands for a motor without any.
 enum { SN_INPUT_POS = 1, SN_INPUT_VEL = 2, SN_INPUT_FF = 4, SN_INPUT_VOLTAGE = 8, SN_INPUT_NONE = 16 };
-// Says how spatial tendons lie to the subtree of a sensor's body. None leads out of it, some do, or a rigid body has
-// parts of one on both sides.
-typedef enum SnTendonsOut { SN_TENDONS_NONE, SN_TENDONS_OUT, SN_TENDONS_SPLIT } SnTendonsOut;
 // Says how a buffer is read between two samples.
 typedef enum SnInterp { SN_INTERP_ZOH, SN_INTERP_LINEAR, SN_INTERP_CUBIC } SnInterp;
 typedef enum SnBias { SN_BIAS_NONE, SN_BIAS_AFFINE, SN_BIAS_MUSCLE, SN_BIAS_DCMOTOR, SN_BIAS_SO3 } SnBias;

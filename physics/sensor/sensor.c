@@ -323,9 +323,6 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
     case SN_SENS_E_POTENTIAL:
     case SN_SENS_E_KINETIC:
       return sn_energy_differentiable(m, m->sensor_type[i]);
-    case SN_SENS_FORCE:
-    case SN_SENS_TORQUE:
-      return sn_force_sensor_differentiable(m, i);
     case SN_SENS_INSIDESITE:
     case SN_SENS_CONTACT:
     case SN_SENS_TACTILE:
@@ -337,7 +334,7 @@ SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i) {
 }
 
 SN_FUNC bool sn_sensor_uses_actuators(const SnModel *m, int i) {
-  return sn_sensor_stage(m, i) == SN_STAGE_ACTUATION || m->sensor_tendons[i] != SN_TENDONS_NONE;
+  return sn_sensor_stage(m, i) == SN_STAGE_ACTUATION || m->sensor_tendons[i];
 }
 
 // Rate of a ball joint's limit: -n . v.

@@ -41,8 +41,7 @@ SN_FUNC bool sn_sensor_is_quat(const SnModel *m, int i);
 
 // Returns false for sensors whose gradient the engine does not know. They are insidesite, contact, tactile, user, and
 // kinetic energy where tendons have armature. Forces of actuators on a joint have none with compensation of gravity in
-// them. Forces and torques have none where a rigid body has parts of a spatial tendon in the subtree and outside
-// (bodies that are welded).
+// them.
 SN_FUNC bool sn_sensor_differentiable(const SnModel *m, int i);
 // Returns whether the adjoint of sensor i adds to force_bar: sn_actuator_force_vjp has to follow.
 SN_FUNC bool sn_sensor_uses_actuators(const SnModel *m, int i);

@@ -43,10 +43,6 @@ SN_FUNC bool sn_force_sensor_supported(const SnModel *m, int i) {
   return type != SN_SENS_TORQUE || m->site_bodyid[m->sensor_objid[i]] > 0;
 }
 
-SN_FUNC bool sn_force_sensor_differentiable(const SnModel *m, int i) {
-  return m->sensor_tendons[i] != SN_TENDONS_SPLIT;
-}
-
 // ---- accelerations ----
 
 SN_LOCAL void force_acceleration_value(const SnModel *m, const SnWorld *w, int i, sn_real *value) {
@@ -243,14 +239,14 @@ SN_LOCAL void force_site_value(const SnModel *m, const SnWorld *w, int i, sn_rea
   sn_real pos[3], mat[9], r[6];
   sn_object_pose(m, w, SN_OBJ_SITE, site, pos, mat);
   force_interaction(m, w, bodies, pos, r);
-  if (m->sensor_tendons[i] != SN_TENDONS_NONE) sn_force_of_tendons(m, w, bodies, pos, r);
+  if (m->sensor_tendons[i]) sn_force_of_tendons(m, w, bodies, pos, r);
   sn_mulmattvec3(value, mat, r + (m->sensor_type[i] == SN_SENS_FORCE ? 3 : 0));
 }
 
 SN_LOCAL void force_site_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *bar) {
   const int site = m->sensor_objid[i], part = m->sensor_type[i] == SN_SENS_FORCE ? 3 : 0;
   const SnBodies bodies = sn_force_bodies(m, m->site_bodyid[site]);
-  const bool tendons = m->sensor_tendons[i] != SN_TENDONS_NONE;
+  const bool tendons = m->sensor_tendons[i];
   sn_real pos[3], mat[9], r[6], r_bar[6] = {0}, p_bar[3] = {0}, torque[3];
   sn_object_pose(m, w, SN_OBJ_SITE, site, pos, mat);
   force_interaction(m, w, bodies, pos, r);

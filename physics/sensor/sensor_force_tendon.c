@@ -8,15 +8,20 @@
 //
 //   F -= T sum s u,    N -= T sum s (p0 - p) x u,    s = 1 where p1 is in the subtree, else -1.
 //
-// Adjoint. N^ . N + F^ . F of these is -T (J A), where J A is the rate of the tendon's length in the motion A that
-// turns the subtree about p by N^ and moves it by F^, and nothing else. So T has the bar -J A, and the tendon's links
-// inside get A times -T as one more motion (SnAdjoint.ten_field), which sn_tendon_vjp differentiates with those of the
-// step. That needs a motion for each link: links of which the tendon has a part inside and a part outside, welded
-// bodies of one link, have none. Such sensors have a value and no gradient (SN_TENDONS_SPLIT).
+// Adjoint. N^ . N + F^ . F of these is -T r, r the rate of the tendon's length when all that is in the subtree moves at
+// v(x) = F^ + N^ x (x - p), and nothing else. So T has the bar -r. With dv the difference of the velocities of its
+// ends, and u x N^ at an end that moves, a line of the length l has
+//
+//   r = u . dv,   force on p1 = (dv - u (u . dv)) / l + [u x N^],   the opposite, likewise, on p0.
+//
+// Of a path that wraps, let y_i be the velocity of its end i relative to the geom, g its gradient and h its change at y
+// (actuator/tendon.c). Then r = g . y; the force on end i is h_i + (1, 0 or -1) g_i x N^, and the geom gets the
+// reaction of h_i at the end, and the torque g_i x y_i. All of it is multiplied by -T.
 #include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint.h"
 #include "physics/dynamics/dynamics.h"
+#include "physics/sensor/sensor.h"
 #include "physics/sensor/sensor_private.h"
 
 // Bodies of a subtree, and the point about which moments count.
@@ -159,24 +164,81 @@ SN_LOCAL void tendon_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   if (m->ten_arm[t] != 0) tendon_acceleration_vjp(m, w, a, t, -bar * m->ten_arm[t]);
 }
 
-// The motion of the subtree, times `scale`, on the links of tendon t that are in it; about the centre of ten_root.
-SN_LOCAL void tendon_field(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonSubtree *s, int t,
-                           const sn_real *bar, sn_real scale) {
+// The motion of a subtree that a bar (torque, force) asks for, times minus the force of the tendon.
+typedef struct TendonMotion {
+  const TendonSubtree *s;
+  const sn_real *bar;
+  sn_real times;
+} TendonMotion;
+
+// v += sign times the velocity of a point of the subtree.
+SN_LOCAL void tendon_velocity(const TendonMotion *o, const sn_real *pos, sn_real sign, sn_real *v) {
   sn_real arm[3], turn[3];
-  sn_sub3(arm, w->subtree_com + 3 * m->ten_root[t], s->p);
-  sn_cross(turn, bar, arm);
-  sn_addto3(turn, bar + 3);
-  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) {
-    // a link is in where what the tendon has of it is
-    bool in = false;
-    for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
-      if (m->wrap_type[i] == SN_WRAP_PULLEY) continue;
-      const int id = m->wrap_objid[i], body = m->wrap_type[i] == SN_WRAP_SITE ? m->site_bodyid[id] : m->geom_bodyid[id];
-      in = in || (m->body_weldid[body] == m->tenlink_link[k] && sn_bodies_have(s->bodies, body));
-    }
-    if (!in) continue;
-    sn_addtoscl3(a->ten_field + 6 * k, bar, scale);
-    sn_addtoscl3(a->ten_field + 6 * k + 3, turn, scale);
+  sn_sub3(arm, pos, o->s->p);
+  sn_cross(turn, o->bar, arm);
+  sn_addtoscl3(v, turn, sign);
+  sn_addtoscl3(v, o->bar + 3, sign);
+}
+
+// A line from site 0 to site 1, of which one moves.
+SN_LOCAL void tendon_line_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonMotion *o, const int *site,
+                              sn_real scale) {
+  const TendonEnd end[2] = {tendon_site(m, w, o->s, site[0]), tendon_site(m, w, o->s, site[1])};
+  sn_real u[3], dv[3] = {0}, f[3], turn[3];
+  if (end[0].in == end[1].in) return;
+  sn_sub3(u, end[1].pos, end[0].pos);
+  const sn_real length = sn_norm3(u), per = length < SN_MINVAL ? 0 : 1 / length, times = o->times * scale;
+  if (per == 0)
+    sn_set3(u, 1, 0, 0);
+  else
+    sn_scale3(u, u, per);
+  tendon_velocity(o, end[end[1].in].pos, end[1].in ? 1 : -1, dv);
+  sn_addscl3(f, dv, u, -sn_dot3(u, dv));
+  sn_scale3(f, f, per);
+  sn_cross(turn, u, o->bar);
+  for (int i = 0; i < 2; ++i) {
+    const sn_real sign = i == 1 ? times : -times;
+    sn_real on[3];
+    sn_scale3(on, f, sign);
+    if (end[i].in) sn_addtoscl3(on, turn, sign);
+    sn_object_push(m, w, a, SN_OBJ_SITE, site[i], end[i].pos, on);
+  }
+}
+
+// Segment k of a path, which touches its geom.
+SN_LOCAL void tendon_touch_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonMotion *o, int k) {
+  const int *site = m->wseg_site + 2 * k, geom = m->wseg_geom[k];
+  const TendonEnd end[2] = {tendon_site(m, w, o->s, site[0]), tendon_site(m, w, o->s, site[1])};
+  const sn_real in = sn_bodies_have(o->s->bodies, m->geom_bodyid[geom]), times = o->times * m->wseg_scale[k];
+  sn_real y[6] = {0}, g[6], h[6], force[3] = {0}, torque[3] = {0};
+  for (int i = 0; i < 2; ++i) tendon_velocity(o, end[i].pos, times * (end[i].in - in), y + 3 * i);
+  sn_tendon_wrap_vjp(m, w, a, k, y, g, h);
+  for (int i = 0; i < 2; ++i) {
+    sn_real on[3], turn[3], arm[3];
+    sn_cross(turn, g + 3 * i, o->bar);
+    sn_addscl3(on, h + 3 * i, turn, times * (end[i].in - in));
+    sn_object_push(m, w, a, SN_OBJ_SITE, site[i], end[i].pos, on);
+    sn_subfrom3(force, h + 3 * i);
+    sn_sub3(arm, end[i].pos, w->geom_xpos + 3 * geom);
+    sn_cross(turn, h + 3 * i, arm);
+    sn_addto3(torque, turn);
+    sn_cross(turn, g + 3 * i, y + 3 * i);
+    sn_addto3(torque, turn);
+  }
+  sn_object_pose_vjp(m, w, a, SN_OBJ_GEOM, geom, force, torque);
+}
+
+// What places of sites and geoms get from the pull of tendon t.
+SN_LOCAL void tendon_pull_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonMotion *o, int t) {
+  const int adr = m->tendon_adr[t], end = adr + m->tendon_num[t];
+  sn_real scale = 1;
+  for (int i = adr; i < end; ++i) {
+    const int k = m->wrap_seg[i];
+    if (m->wrap_type[i] == SN_WRAP_PULLEY) scale = 1 / m->wrap_prm[i];
+    if (k >= 0 && w->wseg_on[k]) tendon_touch_vjp(m, w, a, o, k);
+    if (k >= 0 && !w->wseg_on[k]) tendon_line_vjp(m, w, a, o, m->wseg_site + 2 * k, m->wseg_scale[k]);
+    if (m->wrap_type[i] != SN_WRAP_SITE || i + 1 == end || m->wrap_type[i + 1] != SN_WRAP_SITE) continue;
+    tendon_line_vjp(m, w, a, o, m->wrap_objid + i, scale);
   }
 }
 
@@ -187,7 +249,8 @@ SN_FUNC void sn_force_of_tendons_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   for (int t = 0; t < m->ntendon; ++t) {
     if (m->tendon_type[t] != SN_TENDON_SPATIAL || !tendon_pull(m, w, &s, t, pull)) continue;
     const sn_real force = tendon_force(m, w, t);
-    tendon_field(m, w, a, &s, t, bar, -force);
+    const TendonMotion o = {&s, bar, -force};
+    tendon_pull_vjp(m, w, a, &o, t);
     sn_cross(turn, pull + 3, bar);
     sn_addtoscl3(p_bar, turn, force);
     tendon_force_vjp(m, w, a, t, -sn_dot(bar, pull, 6));

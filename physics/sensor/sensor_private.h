@@ -44,8 +44,6 @@ SN_INLINE void sn_mass_model_bar(const SnAdjoint *a, int body, sn_real bar) {
 SN_FUNC bool sn_sensor_is_force(int type);
 // Returns whether sensor i of these types is supported.
 SN_FUNC bool sn_force_sensor_supported(const SnModel *m, int i);
-// Returns whether sensor i of these types, which is supported, has a gradient.
-SN_FUNC bool sn_force_sensor_differentiable(const SnModel *m, int i);
 // Write the value, and add the adjoint, of sensor i of these types. The adjoint stands between sn_acceleration_begin
 // and sn_acceleration_vjp.
 SN_FUNC void sn_force_sensor_value(const SnModel *m, const SnWorld *w, int i, sn_real *value);

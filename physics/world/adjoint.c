@@ -95,7 +95,6 @@ SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane)
   adjoint_zero(lane, a->trn_length_bar, m->nout);
   adjoint_zero(lane, a->trn_rate_bar, SN_NMOTION * m->nout);
   adjoint_zero(lane, a->force_bar, m->nout);
-  adjoint_zero(lane, a->ten_field, m->nsensortendon > 0 ? 6 * m->ntenlink : 0);
   SN_ONE(lane) *a->sat_on = 0;
   SN_SYNC(lane);
 }
