@@ -209,14 +209,18 @@ SN_LOCAL void tendon_line_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 SN_LOCAL void tendon_touch_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const TendonMotion *o, int k) {
   const int *site = m->wseg_site + 2 * k, geom = m->wseg_geom[k];
   const TendonEnd end[2] = {tendon_site(m, w, o->s, site[0]), tendon_site(m, w, o->s, site[1])};
-  const sn_real in = sn_bodies_have(o->s->bodies, m->geom_bodyid[geom]), times = o->times * m->wseg_scale[k];
+  const sn_real in = sn_bodies_have(o->s->bodies, m->geom_bodyid[geom]), scale = m->wseg_scale[k];
   sn_real y[6] = {0}, g[6], h[6], force[3] = {0}, torque[3] = {0};
-  for (int i = 0; i < 2; ++i) tendon_velocity(o, end[i].pos, times * (end[i].in - in), y + 3 * i);
+  for (int i = 0; i < 2; ++i) tendon_velocity(o, end[i].pos, o->times * (end[i].in - in), y + 3 * i);
   sn_tendon_wrap_vjp(m, w, a, k, y, g, h);
+  for (int e = 0; e < 6; ++e) {
+    y[e] *= scale;
+    h[e] *= scale;
+  }
   for (int i = 0; i < 2; ++i) {
     sn_real on[3], turn[3], arm[3];
     sn_cross(turn, g + 3 * i, o->bar);
-    sn_addscl3(on, h + 3 * i, turn, times * (end[i].in - in));
+    sn_addscl3(on, h + 3 * i, turn, scale * o->times * (end[i].in - in));
     sn_object_push(m, w, a, SN_OBJ_SITE, site[i], end[i].pos, on);
     sn_subfrom3(force, h + 3 * i);
     sn_sub3(arm, end[i].pos, w->geom_xpos + 3 * geom);
