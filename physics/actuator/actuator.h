@@ -10,8 +10,8 @@
 // Computes ten_length and ten_J from frames; after sn_model_need_all also the lists of path points.
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes the gradient g of the length of segment k of a tendon, which touches its geom, by its two ends relative to
-// the geom. Computes what g changes by as they move at y, too. The divisor of the pulley does not count. By the model it
-// adds what g . y over that divisor gives to the radius.
+// the geom. Computes what g changes by as they move at y, too. The divisor of the pulley does not count. By the model
+// it adds what g . y over that divisor gives to the radius.
 SN_FUNC void sn_tendon_wrap_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int k, const sn_real y[6],
                                 sn_real g[6], sn_real h[6]);
 // Adds what ten_length_bar and ten_rate_bar give to wrench and twist_bar; of fixed tendons, to qpos_bar and qvel_bar.
