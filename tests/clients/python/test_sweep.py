@@ -128,6 +128,24 @@ def test_the_contacts_of_the_robot_count(press: dict[str, Any]) -> None:
     assert play(job).result["cost_mean"] != play(firm).result["cost_mean"]
 
 
+@pytest.mark.parametrize("name", sinew.planner.settings()["planner"].choices or ())
+def test_a_budget_of_time_is_the_only_bound_of_each_planner(name: str) -> None:
+    # Of so short a horizon every planner makes more iterations in 0.3 s than its own setting allows.
+    bounds = {x: 2 for x, known in sinew.planner.settings().items() if x.endswith("iterations") and known.lowest == 0}
+    planner = {name: {"planner": name, "horizon": 8, "candidates": 4, **bounds}}
+    result = play(one_job(tasks="arm_reach", planners=planner, seconds=0.005, budget=0.3)).result
+    assert result["plans"] == 1 and result["iterations_mean"] > 2
+
+
+def test_plans_that_failed_are_those_that_were_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = one_job(tasks="arm_reach", seconds=0.2, execute=10, iterations=1)  # 40 steps: none is wanted at the end
+    result = play(job).result
+    assert result["plans"] == 4 and result["plans_failed"] == 0
+    monkeypatch.setattr("sinew.loop.lockstep._plan", lambda *_: None)
+    result = play(job).result
+    assert result["plans"] == 0 and result["plans_failed"] == 4
+
+
 def test_a_run_within_a_budget_of_time() -> None:
     result = play(one_job(tasks="arm_reach", planners="adam", seconds=0.1, budget=0.02)).result
     assert result["plans"] == 2 and result["plans_failed"] == 0

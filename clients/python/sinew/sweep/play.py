@@ -15,6 +15,7 @@ from sinew.errors import StateError
 from sinew.loop.body import Body
 from sinew.loop.lockstep import lockstep
 from sinew.planner import Planner
+from sinew.planner import settings as all_settings
 from sinew.sweep.job import Job
 from sinew.sweep.judge import met, time_to_success, worst
 from sinew.sweep.table import Run
@@ -61,8 +62,9 @@ def play(job: Job, keep: bool = False) -> Played:
     body.reset(planner.initial)
     trace, began = Trace(planner, keep), time.perf_counter()
     limits = {"iterations": run.iterations, "budget": run.budget, "states": keep}
-    for number, moment in enumerate(lockstep(body, planner, round(run.seconds / body.timestep), run.execute, **limits)):
-        trace.add(moment, planned=number % run.execute == 0)
+    steps = round(run.seconds / body.timestep)
+    for number, moment in enumerate(lockstep(body, planner, steps, run.execute, **limits)):
+        trace.add(moment, planned=number < steps and number % run.execute == 0)
     taken = time.perf_counter() - began
     at = [*range(0, len(trace.time) - 1, run.execute), len(trace.time) - 1]
     curve = {"time": [trace.time[i] for i in at], "cost": [trace.cost[i] for i in at]}
@@ -80,8 +82,8 @@ def attempt(job: Job, keep: bool) -> Played | str:
 def _planner(model: sinew.Model, task: sinew.Task, run: Run) -> Planner:
     """Return the planner of a run, whose plans end by its iterations or its budget."""
     settings = run.all_settings
-    if run.budget:
-        settings |= {"iterations": 0, "adam_iterations": 0}
+    if run.budget:  # of whichever planner: all of them have the same time
+        settings |= {x: 0 for x, known in all_settings().items() if x.endswith("iterations") and known.lowest == 0}
     planner = Planner(model, task, threads=1, settings=settings, seed=run.seed)
     if not run.budget and not run.iterations and planner.get("iterations") == 0:
         planner.set(iterations=1)  # something has to end a plan
