@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -27,7 +28,22 @@ _COMMANDS: dict[str, str] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the program; returns its exit status: 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C or SIGTERM."""
+    """Run the program; returns its exit status.
+
+    It is 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C or SIGTERM, 141 where nobody reads what it prints.
+    """
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()  # a reader that has gone, as head does, is noticed here
+    except BrokenPipeError:
+        with open(os.devnull, "w") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())  # else the interpreter complains at its end
+        return 141
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     parser = argparse.ArgumentParser(prog="sinew", description="See, record and compare what sinew plans.")
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

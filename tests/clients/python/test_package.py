@@ -53,6 +53,16 @@ def test_programs_start(program: str) -> None:
     assert program in done.stdout
 
 
+@pytest.mark.parametrize("words", [["--version"], ["plot", "--help"]])
+def test_a_reader_that_goes_ends_the_program_quietly(words: list[str]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    code = f"import sys; from sinew.cli import main; sys.exit(main({words}))"
+    with os.fdopen(write, "wb") as out:
+        done = subprocess.run([sys.executable, "-c", code], stdout=out, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 def test_errors_are_what_the_header_has() -> None:
     header = (TREE / "clients/include/sinew.h").read_text(encoding="utf-8")
     statuses = {int(value): name for name, value in re.findall(r"\bSINEW_ERR_(\w+) = (\d+)", header)}
