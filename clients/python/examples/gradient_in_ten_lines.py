@@ -5,7 +5,7 @@ import numpy as np
 import sinew
 
 model = sinew.Model.from_xml(sinew.share("models/arm_reach.xml"))
-ctrl = np.full((200, model.nu), 0.1)  # six muscles, 1 s
+ctrl = np.linspace([0.05] * model.nu, 0.2, 200)  # six muscles, more and more excited, 1 s
 rollout = sinew.rollout(model, {"qpos": model.key_qpos[0]}, ctrl)
 error = rollout.sensordata[-1] - [0.45, 0, 1.35]  # of the hand at the end [m]
 bar = np.zeros_like(rollout.sensordata)

@@ -6,8 +6,11 @@ import importlib.util
 import json
 import pathlib
 import re
+import runpy
 
+import numpy as np
 import pytest
+import sinew
 
 from processes import run_example
 
@@ -85,6 +88,30 @@ CASES: dict[str, tuple[list[str], list[str], str, float]] = {
     "controller.py": (["--seconds", "1"], ["zmq"], r"of the hand (\S+) mm at first, (\S+) mm", 0.5),
 }
 WITHOUT_PICTURE = {"gradient_in_ten_lines.py", "cfd_wall.py", "contact_gradients.py"}
+
+
+def test_ten_lines_have_the_differences_of_mujoco(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where activations meet their controls these would not agree: the example goes past no such place."""
+    mujoco = pytest.importorskip("mujoco")
+    names = runpy.run_path(str(FOLDER / "gradient_in_ten_lines.py"))
+    capsys.readouterr()
+    m = mujoco.MjModel.from_xml_path(str(sinew.share("models/arm_reach.xml")))
+
+    def squared_distance(ctrl: np.ndarray) -> float:
+        d = mujoco.MjData(m)
+        d.qpos = m.key_qpos[0]
+        for row in ctrl:
+            d.ctrl = row
+            mujoco.mj_step(m, d)
+        mujoco.mj_forward(m, d)
+        return float(np.sum((d.sensordata - [0.45, 0, 1.35]) ** 2))
+
+    assert squared_distance(names["ctrl"]) == pytest.approx(float(names["error"] @ names["error"]), rel=1e-9)
+    for step, muscle in ((0, 0), (7, 1), (60, 2), (120, 3), (180, 4), (198, 5)):
+        moved = np.zeros_like(names["ctrl"])
+        moved[step, muscle] = 1e-6
+        slope = (squared_distance(names["ctrl"] + moved) - squared_distance(names["ctrl"] - moved)) / 2e-6
+        assert names["gradient"].ctrl[step, muscle] == pytest.approx(slope, rel=1e-4)
 
 
 def test_every_example_has_a_case() -> None:
