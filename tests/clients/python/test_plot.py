@@ -98,6 +98,16 @@ def test_loops_side_by_side_have_the_same_scales(swept: Path, tmp_path: Path) ->
     assert len([axes for axes in figure.axes if axes.axison]) == len(PANELS) + 3 + 1  # and the scale of the map
 
 
+def test_long_names_of_lines_do_not_make_panels_narrow() -> None:
+    time, names = np.linspace(0, 1, 5), ("triceps_long", "triceps_lat", "brachialis", "biceps", "delt_ant", "delt_post")
+    controls = Series(time, names, np.tile(np.arange(6.0), (5, 1)))
+    loop = Loop("loop", Series(time, ("cost",), np.ones((5, 1))), controls=controls, activations=controls)
+    with pictures():
+        figure = draw_loops([loop, loop], [])
+        figure.draw_without_rendering()
+    assert figure.axes[0].get_position().width > 0.25  # of half of the picture
+
+
 def test_names_of_loops_stand_above_those_of_lines(swept: Path) -> None:
     loops = [read_loop(path) for path in traces(swept)[:2]]
     with pictures():

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sinew.plot.loop import Loop, Series
-from sinew.plot.style import COLOURS, MAP, NEUTRAL, TEXT, lines
+from sinew.plot.style import COLOURS, COLUMN, MAP, NEUTRAL, TEXT, lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +19,7 @@ __all__ = ["PANELS", "SHARED", "available", "name_lines", "name_panels"]
 _DECADES = 5  # that a logarithmic scale shows at most
 _MOST_LINES = 8  # more are drawn as a map of colours
 _AXES = "xyz"
+_PANEL = 0.72 * 72 * COLUMN  # width beside the labels of its axis, about [points]
 
 Array = NDArray[np.float64]
 
@@ -159,8 +160,11 @@ def _draw_map(axes: Axes, series: Series, label: str) -> None:
 
 
 def name_lines(axes: Axes, columns: int) -> None:
-    """Name lines above the axes, where they hide nothing."""
-    if axes.get_legend_handles_labels()[0]:
+    """Name lines above the axes, where they hide nothing, in so many columns as a panel is wide, or fewer."""
+    names = axes.get_legend_handles_labels()[1]
+    if names:
+        widest = (TEXT - 1) * (4.4 + 0.52 * max(map(len, names)))  # of a line and its name, about [points]
+        columns = max(1, min(columns, int(_PANEL / widest)))
         place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2, "frameon": False}
         axes.legend(**place, ncols=columns, columnspacing=1.2, handlelength=2.4)
 
