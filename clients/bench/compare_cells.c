@@ -68,7 +68,7 @@ const char *compare_text(const cJSON *o, const char *name) {
 //------------------------------------------------------------------------------------ the file
 
 // Whether a line of the file is of this mode and planner; plans at equal time had the time, or the work, that is asked
-// for.
+// for, and by the clock as many threads.
 static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
   char own[COMPARE_TEXT];
   compare_own_settings(x, mode, planner, own);
@@ -77,7 +77,9 @@ static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
     return false;
   if (mode == COMPARE_STEPS) return true;
   if (x->processor != cJSON_HasObjectItem(o, "work")) return false;
-  return x->processor || x->plan_seconds == 0 || compare_number(o, "plan_seconds") == x->plan_seconds;
+  if (x->processor) return true;
+  return compare_number(o, "threads") == bench_backend_threads(&x->c.backend) &&
+         (x->plan_seconds == 0 || compare_number(o, "plan_seconds") == x->plan_seconds);
 }
 
 // Does a line of the file belong to this comparison? Then its place.
@@ -87,6 +89,7 @@ static cJSON **place_of(Compare *x, const cJSON *o) {
       compare_number(o, "seconds") != x->c.seconds || compare_number(o, "execute") != x->c.execute ||
       strcmp(compare_text(o, "set"), x->set) != 0)
     return NULL;
+  if (cJSON_HasObjectItem(o, "subject") && strcmp(compare_text(o, "subject"), x->subject) != 0) return NULL;
   const int seed = (int)compare_number(o, "seed") - 1;
   for (int m = 0; m < COMPARE_MODES; ++m)
     for (int p = 0; p < x->nplanner; ++p)
@@ -233,6 +236,7 @@ static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewEr
   cJSON_AddStringToObject(o, "cell", compare_name(x, mode, planner));
   cJSON_AddStringToObject(o, "mode", compare_modes[mode]);
   cJSON_AddStringToObject(o, "set", x->set);
+  cJSON_AddStringToObject(o, "subject", x->subject);
   cJSON_AddStringToObject(o, "own", own);
   if (by_work(x, mode)) cJSON_AddStringToObject(o, "work", work);
   *compare_cell(x, mode, planner, seed) = o;

@@ -3,6 +3,7 @@
 // that was broken off goes on after the cells that its file has.
 //   mode_compare.c    arguments, and the planners that there are
 //   compare_cells.c   the file and the runs
+//   compare_subject.c what task and model say, as a number
 //   compare_work.c    how many iterations or candidates take as much processor time as a plan of the task's own planner
 //   compare_report.c  tables and the picture
 #ifndef SINEW_CLIENTS_BENCH_COMPARE_PRIVATE_H_
@@ -32,8 +33,9 @@ typedef struct Compare {
   char choice[COMPARE_PLANNERS][2][48];  // names and settings of the planners of the program
   int seeds;
   double plan_seconds;  // time of a plan in mode "time"; 0: what the first planner took
-  bool processor;  // mode "time" gives each planner the work that takes equal processor time, whatever the clock says
-  char set[400];   // settings of all planners, as given
+  bool processor;    // mode "time" gives each planner the work that takes equal processor time, whatever the clock says
+  char set[400];     // settings of all planners, as given
+  char subject[17];  // a digest of task and model: cells of others do not belong to this comparison
   bool quick, quiet, all, markdown, report;
   cJSON *own;                  // report of a short run of the task's own planner; NULL: not needed yet
   cJSON *cell[COMPARE_CELLS];  // in order of mode, planner, seed; NULL: not run
@@ -56,6 +58,8 @@ double compare_median(Compare *x, int mode, int planner, const char *name);
 // Returns the time for a plan in mode "time" by the clock [s]; NaN when nothing tells it yet.
 double compare_plan_seconds(Compare *x);
 
+// Computes the digest of task and model. Returns what loading them does.
+SinewStatus compare_find_subject(Compare *x, SinewError *err);
 // Takes over the cells that the file has. A last line that was cut short is no cell.
 SinewStatus compare_read(Compare *x, SinewError *err);
 // Runs what is asked for and not done, each cell appended to the file as it ends.

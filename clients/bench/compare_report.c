@@ -24,7 +24,8 @@ static void count_solved(Compare *x, int mode, int planner, char share[32]) {
 
 void compare_print_markdown(Compare *x) {
   printf(
-      "| task | planner | solved | mean cost | cost at the end, median: all seeds | iterations a plan | candidates | "
+      "| task | planner | solved | mean cost, median | cost at the end, median: all seeds | iterations a plan | "
+      "candidates | "
       "ms a plan | processor ms a plan |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n");
   for (int m = 0; m < COMPARE_MODES; ++m)
     for (int p = 0; p < x->nplanner; ++p) {

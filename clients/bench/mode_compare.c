@@ -105,6 +105,18 @@ static void list_planners(Compare *x) {
   }
 }
 
+// Refuses a name of --only that no planner has.
+static SinewStatus check_only(const Compare *x, const char *names, SinewError *err) {
+  for (const char *at = x->only; at && *at; at += strcspn(at, ","), at += *at == ',') {
+    const size_t n = strcspn(at, ",");
+    int p = 0;
+    while (p < x->nplanner && (strlen(x->planner[p].name) != n || strncmp(x->planner[p].name, at, n) != 0)) ++p;
+    if (p == x->nplanner)
+      return api_fail(err, SINEW_ERR_ARGUMENT, "--only %s: '%.*s' is none of %s", x->only, (int)n, at, names);
+  }
+  return SINEW_OK;
+}
+
 // Completes the arguments: --quick, and the planners that take part.
 static SinewStatus settle(Compare *x, SinewError *err) {
   if (x->all) {
@@ -125,7 +137,9 @@ static SinewStatus settle(Compare *x, SinewError *err) {
     n += cells > 0;
     snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", p ? ", " : "", x->planner[p].name);
   }
-  if (n == 0) return api_fail(err, SINEW_ERR_ARGUMENT, "--only %s names none of %s", x->only, names);
+  const SinewStatus known = check_only(x, names, err);
+  if (known != SINEW_OK) return known;
+  if (n == 0) return api_fail(err, SINEW_ERR_ARGUMENT, "--only names none of %s", names);
   if (x->processor && x->plan_seconds > 0)
     return api_fail(err, SINEW_ERR_ARGUMENT,
                     "--processor and --plan-seconds: only one of them says how long a plan takes");
@@ -173,6 +187,7 @@ int mode_compare(int argc, char **argv) {
 
   SinewError err = {0};
   SinewStatus status = settle(&x, &err);
+  if (status == SINEW_OK) status = compare_find_subject(&x, &err);
   if (status == SINEW_OK) status = compare_read(&x, &err);
   if (status == SINEW_OK && x.done > 0 && !x.quiet) fprintf(stderr, "%s has %d of %d cells\n", x.out, x.done, x.total);
   if (status == SINEW_OK && !x.report) status = compare_run(&x, &err);
