@@ -20,6 +20,7 @@ from sinew import least_squares
 from sinew._arrays import Doubles
 from sinew._cma import cma
 from sinew._journal import Journal, digest_of
+from sinew._json import finite
 from sinew._moved import Moved, Ways
 from sinew.cfd import CFD
 from sinew.errors import ArgumentError, FileError
@@ -45,7 +46,8 @@ class Identification:
     values : ndarray, (P,)
         Their values where the loss was least.
     errors : ndarray, (P,)
-        Standard errors by the Gauss-Newton matrix; NaN: not asked for.
+        Standard errors by the Gauss-Newton matrix; infinite: the recordings do not show this parameter, or only
+        together with others; NaN: not asked for.
     loss : float
         The loss there, of all segments.
     held_out : float
@@ -70,10 +72,10 @@ class Identification:
         return f"<sinew.Identification {', '.join(f'{n}={v:.6g}' for n, v in pairs)}, loss {self.loss:.4g}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all of it as JSON, or raise `FileError`."""
+        """Write all of it as JSON, null for NaN and infinity, or raise `FileError`."""
         whole = asdict(self) | {"values": self.values.tolist(), "errors": self.errors.tolist()}
         try:
-            Path(path).write_text(json.dumps(whole, indent=1), encoding="utf-8")
+            Path(path).write_text(json.dumps(finite(whole), indent=1), encoding="utf-8")
         except OSError as error:
             raise FileError(f"{path}: {error}") from None
 
@@ -148,8 +150,7 @@ class _Problem:
         jacobian = ((ends[0] - ends[1]) / width[:, None]).T
         jacobian = jacobian[np.all(np.isfinite(jacobian), axis=1)]  # without segments that diverge
         variance = self.value(values) * len(self.segments) / max(len(self.segments) - len(values), 1)
-        found = np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
-        return found, "losses"
+        return least_squares.spread(jacobian, variance), "losses"
 
     def clip(self, values: Doubles) -> Doubles:
         return np.array([self.parameters[n].clip(float(v)) for n, v in zip(self.parameters.names, values, strict=True)])
@@ -182,7 +183,8 @@ def _adam(
         second = betas[1] * second + (1 - betas[1]) * slope * slope
         mean, square = first / (1 - betas[0] ** k), second / (1 - betas[1] ** k)
         flat = 1e-4 * loss if k == 1 else flat
-        free = free - rate * scale * mean / (np.sqrt(square) + flat)
+        size = np.sqrt(square) + flat
+        free = free - rate * scale * np.divide(mean, size, out=np.zeros_like(mean), where=size > 0)
         free = np.array(
             [
                 p.to_free(p.to_value(float(x)))

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from sinew.identify import _Problem
     from sinew.segments import Segments
 
-__all__ = ["minimize", "residuals", "standard_errors"]
+__all__ = ["minimize", "residuals", "spread", "standard_errors"]
 
+_UNSEEN = 1e-12  # eigenvalue, of the largest, below which residuals tell nothing of a combination of parameters
 _DIVERGED = 1e3  # each residual of a segment that diverges: a step that leads there is not taken
 
 
@@ -91,4 +92,18 @@ def standard_errors(problem: _Problem, values: Doubles) -> Doubles:
     """Return standard errors (P,) by the Gauss-Newton matrix, where residuals count as independent and of one size."""
     off, jacobian = residuals(problem, values, problem.segments)
     variance = float(off @ off) / max(len(off) - len(values), 1)
-    return np.asarray(np.sqrt(np.maximum(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * variance, 0)))
+    return spread(jacobian, variance)
+
+
+def spread(jacobian: Doubles, variance: float) -> Doubles:
+    """Return standard errors (P,) of a Jacobian (R, P) and the variance of its residuals.
+
+    They are infinite for a parameter that moves no residual, or whose effect others can make up for.
+    """
+    size = np.linalg.norm(jacobian, axis=0)
+    unit = np.where(size > 0, size, 1.0)
+    told, ways = np.linalg.eigh((jacobian / unit).T @ (jacobian / unit))
+    seen = told > _UNSEEN * max(told[-1], 0)
+    squares = np.sum(ways[:, seen] ** 2 / told[seen], axis=1) * variance / unit**2
+    unknown = np.any(np.abs(ways[:, ~seen]) > 1e-6, axis=1)
+    return np.asarray(np.where(unknown, np.inf, np.sqrt(squares)))

@@ -86,6 +86,36 @@ def test_what_is_found_and_written(tmp_path: Path, capsys: pytest.CaptureFixture
     assert json.loads((out / "result.json").read_text(encoding="utf-8"))["values"] == list(found["values"].values())
 
 
+def test_recordings_of_muscles_without_activations_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = sinew.Model.load(sinew.share("models/arm_reach.xml"))
+    ctrl = np.random.default_rng(SEED).uniform(0, 1, (30, model.nu))
+    made = sinew.rollout(model, {"qpos": model.key_qpos[0]}, ctrl, gradients=False)
+    head = ["time", *(f"{x}.{joint}" for x in ("qpos", "qvel") for joint in ("shoulder", "elbow"))]
+    head += [f"{x}.{model.actuator(i).name}" for x in ("ctrl", "act") for i in range(model.nu)]
+    rows = np.column_stack([made.time[:-1], made.qpos[:-1], made.qvel[:-1], ctrl, made.act[:-1]])
+    sought = f"""
+    model: {sinew.share("models/arm_reach.xml")}
+    recordings: [run.csv]
+    segments: {{steps: 5, stride: 5}}
+    parameters: {{biceps: {{attribute: "actuator.biceps.gainprm[2]", bounds: [400, 1600], start: 600}}}}
+    optimizer: {{iterations: 1}}
+    """
+    (tmp_path / "arm.yaml").write_text(sought, encoding="utf-8")
+
+    def identify(out: str, columns: int) -> tuple[int, str]:
+        write_csv(tmp_path / "run.csv", rows[:, :columns].tolist(), head[:columns])
+        status = cli.main(["identify", str(tmp_path / "arm.yaml"), "-o", str(tmp_path / out), "--json"])
+        return status, capsys.readouterr().err
+
+    assert identify("with", len(head)) == (0, "")
+    status, said = identify("without", len(head) - model.nu)
+    assert status == 0 and said.startswith("note: the recordings have no activations")
+    assert said.strip() in (tmp_path / "without" / "report.md").read_text(encoding="utf-8")
+    assert "note:" not in (tmp_path / "with" / "report.md").read_text(encoding="utf-8")
+    status, said = identify("some", len(head) - 1)  # one of them is missing
+    assert status == 1 and "no columns act.triceps_long" in said
+
+
 def test_it_goes_on_after_an_interrupt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ import sinew
 from sinew import errors
 from sinew._journal import Journal
 from sinew._moved import Ways
-from sinew.identify import Motion, Segments, StateLoss, _Problem, identify
+from sinew.identify import Identification, Motion, Segments, StateLoss, _Problem, identify
 from sinew.parameters import Parameter, Parameters
 
 SEED = 20261125
@@ -242,6 +242,40 @@ def test_standard_errors_at_a_bound() -> None:
     exact = identify(p, noisy, iterations=1, uncertainty=True)
     assert exact.errors_of == "residuals"
     assert identify(p, noisy, iterations=1).errors_of == ""
+
+
+def test_standard_errors_of_what_recordings_do_not_show(tmp_path: Path) -> None:
+    """Of gear and gain only the product shows; of the mass of a body that is welded to the world nothing does."""
+    pytest.importorskip("scipy")
+    rng, ctrl = np.random.default_rng(SEED), np.random.default_rng(SEED).standard_normal((60, 1))
+    text = """<mujoco><option timestep="0.01"/><worldbody><body><joint name="j" axis="0 1 0" damping="0.1"/>
+      <geom name="g" size="0.05" pos="0 0 -0.4" mass="1"/></body>
+      <body><geom name="idle" size="0.05" pos="1 0 0" mass="1"/></body></worldbody>
+      <actuator><general name="m" joint="j" gainprm="2 0 0" gear="1.5"/></actuator></mujoco>"""
+    made = sinew.rollout(sinew.Model.from_string(text), {"qpos": [0.3]}, ctrl, gradients=False)
+    motions = [Motion(made.qpos[:-1] + 1e-3 * rng.standard_normal((60, 1)), made.qvel[:-1], ctrl)]
+    gear, gain = Parameter("actuator.m.gear[0]", bounds=(0.5, 4)), Parameter("actuator.m.gainprm[0]", bounds=(0.5, 4))
+
+    def found(names: dict[str, Parameter], start: list[float]) -> Identification:
+        return identify(
+            Parameters(text, names), motions, start=start, iterations=20, steps=4, optimizer="lm", uncertainty=True
+        )
+
+    alone = found({"gear": gear}, [1.2])
+    assert 0 < alone.errors[0] < 0.1
+    both = found({"gear": gear, "gain": gain}, [1.2, 2.2])
+    np.testing.assert_array_equal(both.errors, np.inf)
+    mixed = found({"gear": gear, "idle": Parameter("geom.idle.mass")}, [1.2, 1.0])
+    assert mixed.errors[0] == pytest.approx(alone.errors[0], rel=1e-2) and mixed.errors[1] == np.inf
+    mixed.save(tmp_path / "result.json")
+    assert "Infinity" not in (tmp_path / "result.json").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))["errors"][1] is None
+
+
+def test_adam_stays_where_nothing_is_to_be_mended() -> None:
+    made = sinew.rollout(sinew.Model.from_string(TEXT.format(0.05, 1.0)), {"qpos": [0.0]}, nstep=9, gradients=False)
+    found = identify(parameters(), [Motion(made.qpos, made.qvel)], steps=4, iterations=3, optimizer="adam")
+    np.testing.assert_array_equal(found.values, [0.05, 1.0])
 
 
 def test_cmaes_and_several_starts() -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from sinew._extras import require
+from sinew._json import finite
 from sinew.errors import FileError
 from sinew.identification.order import Order
 from sinew.identify import Identification, Segments, identify
@@ -43,8 +43,9 @@ example of a file; paths are relative to it:
   cfd: true                            # contacts from distance, in derivatives alone
   integrator: {rtol: 1.0e-4, atol: 1.0e-4}   # chosen steps in place of the model's
 
-A CSV file has the columns that `sinew export` writes: time, qpos.NAME, qvel.NAME, and ctrl.NAME where the model has
-controls; rows with an equal number in a column `motion` are one motion.
+A CSV file has the columns that `sinew export` writes: time, qpos.NAME, qvel.NAME, ctrl.NAME where the model has
+controls, and act.NAME, without which muscles begin each segment at 0; rows with an equal number in a column `motion`
+are one motion.
 exit status: 0 all is done, 1 an error, 2 wrong usage, 130 interrupted: the same command goes on, but lm begins anew.
 """
 
@@ -81,8 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise FileError(f"{folder}: {error}") from None
     found = _identified(order, parameters, segments, arguments)
-    from sinew.identification.report import text_of, write_report
+    from sinew.identification.report import note_of, text_of, write_report
 
+    note = note_of(parameters.model(), segments)
+    if note:
+        print(note, file=sys.stderr)
     found.save(folder / "result.json")
     parameters.save(folder / "identified.xml", found.values)
     ways = {name: order.settings[name] for name in ("substeps", "integrator")}
@@ -132,12 +136,14 @@ def _identified(
 
 
 def _plain(found: Identification, order: Order) -> dict[str, Any]:
-    """Return what was found as JSON has it: None for NaN."""
-    errors = [None if math.isnan(x) else x for x in found.errors.tolist()]
-    return {
-        "values": dict(zip(found.names, found.values.tolist(), strict=True)),
-        "errors": dict(zip(found.names, errors, strict=True)),
-        "loss": found.loss,
-        "held_out": None if math.isnan(found.held_out) else found.held_out,
-        "seed": order.settings["seed"],
-    }
+    """Return what was found as JSON has it."""
+    plain: dict[str, Any] = finite(
+        {
+            "values": dict(zip(found.names, found.values.tolist(), strict=True)),
+            "errors": dict(zip(found.names, found.errors.tolist(), strict=True)),
+            "loss": found.loss,
+            "held_out": found.held_out,
+            "seed": order.settings["seed"],
+        }
+    )
+    return plain

@@ -107,6 +107,8 @@ def _read_csv(path: Path, model: Model) -> dict[str, Doubles]:
         raise FormatError(f"{path}: {len(lines)} lines, expected names of columns and at least two rows")
     head, names = lines[0], column_names(model)
     wanted = ["time", *names["qpos"], *names["qvel"], *names["ctrl"]]
+    if any(name in head for name in names["act"]):
+        wanted += names["act"]  # all of them or none
     missing = [name for name in wanted if name not in head]
     if missing:
         more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""

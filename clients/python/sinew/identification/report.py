@@ -14,7 +14,7 @@ from sinew.parameters import Parameters
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["text_of", "write_report"]
+__all__ = ["note_of", "text_of", "write_report"]
 
 _KINDS = {
     "residuals": "Standard errors are those of the Gauss-Newton matrix of the residuals, with exact derivatives.",
@@ -22,7 +22,17 @@ _KINDS = {
     "differences: they say a size, no more.",
     "": "Standard errors were not asked for.",
 }
+_UNSEEN = " Where they are inf the recordings do not show a parameter, or only together with others."
 _MOST_PANELS = 12  # entries of qpos that are drawn
+
+
+def note_of(model: Model, segments: Segments) -> str:
+    """Return what should be known of the recordings; empty: nothing."""
+    if not model.na or segments.act is not None:
+        return ""
+    return (
+        "note: the recordings have no activations (act): in each segment muscles begin at 0, whatever they did before."
+    )
 
 
 def text_of(parameters: Parameters, found: Identification) -> str:
@@ -60,9 +70,11 @@ def write_report(
     moved = [predict(model, segments, **settings) for model in (first, last)]
     _draw_residuals(last, segments, [x[0] for x in moved]).savefig(folder / "residuals.png", dpi=80)
     _draw_motion(last, segments, [x[0] for x in moved]).savefig(folder / "motion.png", dpi=80)
+    note = note_of(last, segments)
     lines = [
         "# What was identified", "", text_of(parameters, found), "",
-        _KINDS[found.errors_of], "",
+        *([note, ""] if note else []),
+        _KINDS[found.errors_of] + (_UNSEEN if np.any(np.isinf(found.errors)) else ""), "",
         "![loss and values over the evaluations of each start](history.png)", "",
         "How far positions are from the recorded ones, over the steps of a segment: root mean square.", "",
         "![distance of each entry of qpos over the steps, at the start and as found](residuals.png)", "",

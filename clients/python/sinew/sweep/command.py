@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import math
 import os
 import sys
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sinew._extras import require
+from sinew._json import finite
 from sinew.errors import ArgumentError
 from sinew.planner import settings as all_settings
 from sinew.sweep.job import Job, jobs_of
@@ -148,7 +148,7 @@ def _report(runs: pd.DataFrame, before: int, arguments: argparse.Namespace) -> i
     groups = summary(runs)
     errors = int((runs["error"] != "").sum())
     if arguments.json:
-        rows = [{name: _plain(value) for name, value in row.items()} for row in groups.to_dict("records")]
+        rows = finite(groups.to_dict("records"))
         said = {"folder": str(arguments.out), "runs": len(runs), "done_before": before, "errors": errors}
         print(json.dumps({**said, "summary": rows}))
     else:
@@ -157,9 +157,3 @@ def _report(runs: pd.DataFrame, before: int, arguments: argparse.Namespace) -> i
     if errors and not arguments.json:
         print(f"sinew sweep: {errors} of {len(runs)} runs have an error", file=sys.stderr)
     return 1 if errors else 0
-
-
-def _plain(value: object) -> object:
-    """Return a value that JSON has: None for NaN and infinity."""
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
