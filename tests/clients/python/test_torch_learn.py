@@ -530,6 +530,22 @@ def test_the_comparison_with_ppo_runs(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert re.search(r"\nppo-1 +2048 .*\nshac-1 +1280 ", done.stdout), done.stdout
     assert "<svg" in picture.read_text()
+    log = tmp_path / "runs" / "ppo-1" / "progress.csv"
+    whole = log.read_text()
+    log.write_text(whole.splitlines()[0] + "\n1024,1,1,-90,100\n")  # as an interrupt leaves it
+    assert run_example(EXAMPLES / "compare.py", "myo_elbow_reach", *short).returncode == 0
+    assert log.read_text().splitlines()[-1].split(",")[0] == whole.splitlines()[-1].split(",")[0] == "2048"
+
+
+def test_ppo_is_judged_by_its_last_return(tmp_path: Path) -> None:
+    for name, returns in (("ppo-1", (1, 9, 4)), ("shac-1", (0, 3, 5)), ("shac-2", (0, 1, 2)), ("ppo-2", (0, 1, 3))):
+        (tmp_path / name).mkdir()
+        rows = [f"{100 * k},{k},{k},{x}" for k, x in enumerate(returns, 1)]
+        (tmp_path / name / "progress.csv").write_text("\n".join(["samples,seconds,cpu_seconds,episode_return", *rows]))
+    done = run_example(EXAMPLES / "compare.py", "hopper", "--draw", "-o", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "shac-1 has PPO's last return, 4, after 1.00 of PPO's samples" in done.stdout
+    assert "shac-2 does not come to PPO's last return, 3" in done.stdout
 
 
 def test_a_policy_runs_in_gymnasium(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """SHAC beside PPO on one task: return over samples and over seconds.
 
-Each run is a process of its own, one after the other; a SHAC run that was interrupted goes on.
+Each run is a process of its own, one after the other; a SHAC run that was interrupted goes on, one of PPO begins anew.
 
     python compare.py hopper -o RUNS --seeds 1 2 3 --iterations 300 --samples 1000000 --picture hopper.svg
     python compare.py hopper -o RUNS --picture hopper.svg --draw    # what is there already
@@ -24,6 +24,12 @@ def read(path: Path) -> dict[str, np.ndarray]:
     return {name: np.array([float(row[name]) for row in rows]) for name in (rows[0] if rows else ())}
 
 
+def is_whole(path: Path, samples: int) -> bool:
+    """Return whether PPO, which begins anew where it was interrupted, has come to these samples."""
+    log = read(path) if path.exists() else {}
+    return bool(log) and log["samples"][-1] >= samples
+
+
 def run(arguments: argparse.Namespace, seed: int) -> None:
     """Run both on a seed."""
     common = [arguments.task, "--seed", str(seed), "--threads", str(arguments.threads)]
@@ -31,7 +37,7 @@ def run(arguments: argparse.Namespace, seed: int) -> None:
     shac = [sys.executable, "-m", "sinew", "learn", *common, *ours, "-o", arguments.out / f"shac-{seed}"]
     ppo = [sys.executable, HERE / "ppo.py", *common, "--samples", str(arguments.samples)]
     subprocess.run([*shac, *(("--worlds", "8", "--horizon", "8") if arguments.short else ())], check=True)
-    if not (arguments.out / f"ppo-{seed}" / "progress.csv").exists():
+    if not is_whole(arguments.out / f"ppo-{seed}" / "progress.csv", arguments.samples):
         worlds = ["--worlds", "8"] if arguments.short else []
         subprocess.run([*ppo, *worlds, "-o", arguments.out / f"ppo-{seed}"], check=True)
 
@@ -47,13 +53,13 @@ def table(folder: Path) -> None:
         other = logs.get(name.replace("shac", "ppo"), {})
         if not name.startswith("shac") or not other:
             continue
-        best = np.nanmax(other["episode_return"])
-        there = np.flatnonzero(log["episode_return"] >= best)
+        last = other["episode_return"][-1]
+        there = np.flatnonzero(log["episode_return"] >= last)
         if len(there):
             part = log["samples"][there[0]] / other["samples"][-1]
-            print(f"{name} has PPO's best return, {best:.4g}, after {part:.2f} of PPO's samples")
+            print(f"{name} has PPO's last return, {last:.4g}, after {part:.2f} of PPO's samples")
         else:
-            print(f"{name} does not come to PPO's best return, {best:.4g}")
+            print(f"{name} does not come to PPO's last return, {last:.4g}")
 
 
 def draw(arguments: argparse.Namespace) -> None:
