@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import math
 import re
 from importlib.util import module_from_spec, spec_from_file_location
@@ -515,6 +516,8 @@ def test_the_command_learns_goes_on_and_evaluates(tmp_path: Path, capsys: pytest
     assert "trace=0.5" in capsys.readouterr().out
     assert main(run) == 0 and "32 samples in" in capsys.readouterr().out
     assert main(run) == 0 and "all 2 iterations are done" in capsys.readouterr().out
+    assert main([*run, "--json"]) == 0
+    assert {"iteration": 2, "samples": 32}.items() <= json.loads(capsys.readouterr().out).items()
     assert main([*run, "--evaluate", "--json"]) == 0 and '"episodes": 32' in capsys.readouterr().out
     assert main([*run, "--seed", "2"]) == 1 and "seed was 1, is 2" in capsys.readouterr().err
     assert main([*run, "--set", "seed"]) == 1 and "--set: 'seed', expected NAME=VALUE" in capsys.readouterr().err

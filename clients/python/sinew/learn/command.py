@@ -9,12 +9,12 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import math
 import sys
 from pathlib import Path
 from typing import Any
 
 from sinew._extras import require
+from sinew._json import finite
 from sinew.errors import ArgumentError
 
 __all__ = ["HELP", "add_arguments", "run"]
@@ -98,7 +98,7 @@ def _learned(shac: Any, arguments: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from sinew.learn import train
-    from sinew.learn.training import Row
+    from sinew.learn.training import Row, last_row
 
     settings = shac.settings
     silent = arguments.json or not sys.stderr.isatty()
@@ -110,10 +110,11 @@ def _learned(shac: Any, arguments: argparse.Namespace) -> int:
             bar.set_postfix_str(f"return {row.episode_return:.4g}")
 
         row = train(shac, arguments.out, show)
-    if row is None:
+    if arguments.json:
+        last = last_row(arguments.out) if row is None else row
+        print(json.dumps(finite(last._asdict() if last else {})))
+    elif row is None:
         print(f"{arguments.out}: all {settings.iterations} iterations are done")
-    elif arguments.json:
-        print(json.dumps({name: _plain(x) for name, x in row._asdict().items()}))
     else:
         print(
             f"{row.samples} samples in {row.seconds:.1f} s ({row.cpu_seconds:.1f} s of the CPU), "
@@ -138,15 +139,10 @@ def _evaluated(task: Any, physics: Any, arguments: argparse.Namespace) -> int:
         "length": float(lengths.double().mean()),
     }
     if arguments.json:
-        print(json.dumps(found))
+        print(json.dumps(finite(found)))
     else:
         print(
             f"return {found['return']:.6g} +- {found['deviation']:.3g} over {found['episodes']} episodes, "
             f"of {found['length']:.0f} actions"
         )
     return 0
-
-
-def _plain(x: Any) -> Any:
-    """Return a number as JSON has it: None for NaN."""
-    return None if isinstance(x, float) and math.isnan(x) else x

@@ -13,7 +13,7 @@ from sinew.errors import DivergedError, FileError
 from sinew.learn import checkpoint
 from sinew.learn.shac import Figures, Shac
 
-__all__ = ["CHECKPOINT", "LOG", "STOPPED", "Row", "train"]
+__all__ = ["CHECKPOINT", "LOG", "STOPPED", "Row", "last_row", "train"]
 
 CHECKPOINT, STOPPED, LOG = "checkpoint.pt", "stopped.pt", "progress.csv"
 _EVERY = 20.0  # seconds between checkpoints
@@ -67,6 +67,16 @@ class _Log:
         self._file.close()
         if self._events:
             self._events.close()
+
+
+def last_row(folder: Path) -> Row | None:
+    """Return the last row of a training's log; None: it has none."""
+    with (folder / LOG).open(newline="") as file:
+        rows = list(csv.reader(file))[1:]
+    if not rows:
+        return None
+    iteration, samples, *figures = rows[-1]
+    return Row(int(iteration), int(samples), *map(float, figures))
 
 
 def train(shac: Shac, folder: Path, progress: Callable[[Row], None] | None = None) -> Row | None:
