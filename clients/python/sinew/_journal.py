@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sinew._arrays import Doubles
+from sinew._files import reason
 from sinew.errors import ArgumentError, FileError
 
 __all__ = ["Journal", "digest_of"]
@@ -78,7 +79,7 @@ class Journal:
             if not whole:
                 self._write({"digest": digest})
         except OSError as error:
-            raise FileError(f"{self.path}: {error}") from None
+            raise FileError(f"{self.path}: {reason(error)}") from None
 
     def _check(self, text: bytes, whole: bytes, digest: str) -> None:
         """Read the lines of a file, which stays as it is; refuse one that is no journal of these evaluations."""

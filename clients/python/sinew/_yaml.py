@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sinew._files import reason
 from sinew.errors import FileError, FormatError
 
 __all__ = ["read_map"]
@@ -24,7 +25,7 @@ def read_map(path: Path, keys: Sequence[str]) -> dict[Any, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{path}: {reason(error)}") from None
     try:
         content = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from sinew import least_squares
 from sinew._arrays import Doubles
 from sinew._cma import cma
+from sinew._files import reason
 from sinew._journal import Journal, digest_of
 from sinew._json import finite
 from sinew._moved import Moved, Ways
@@ -77,7 +78,7 @@ class Identification:
         try:
             Path(path).write_text(json.dumps(finite(whole), indent=1), encoding="utf-8")
         except OSError as error:
-            raise FileError(f"{path}: {error}") from None
+            raise FileError(f"{path}: {reason(error)}") from None
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the loss and the values over the iterations, with matplotlib, to a file."""

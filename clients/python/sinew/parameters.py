@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew._arrays import Doubles
+from sinew._files import reason
 from sinew.errors import ArgumentError, FileError, FormatError, NotFoundError, UnsupportedError
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents
@@ -435,7 +436,7 @@ class Parameters:
         try:
             Path(path).write_text(spec.to_xml(), encoding="utf-8")
         except OSError as error:
-            raise FileError(f"{path}: {error}") from None
+            raise FileError(f"{path}: {reason(error)}") from None
 
     # ---- for optimisers ----
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sinew._extras import require
+from sinew._files import reason
 from sinew._json import finite
 from sinew.errors import FileError
 from sinew.identification.order import Order
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{folder}: {error}") from None
+        raise FileError(f"{folder}: {reason(error)}") from None
     found = _identified(order, parameters, segments, arguments)
     from sinew.identification.report import note_of, text_of, write_report
 

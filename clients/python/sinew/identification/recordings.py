@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sinew._arrays import Doubles
 from sinew._extras import require
+from sinew._files import reason
 from sinew.client.quantities import Quantity, columns
 from sinew.errors import ArgumentError, FileError, FormatError
 from sinew.identify import Motion
@@ -102,7 +103,7 @@ def _read_csv(path: Path, model: Model) -> dict[str, Doubles]:
         with path.open(newline="", encoding="utf-8") as file:
             lines = [line for line in csv.reader(file) if line]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{path}: {reason(error)}") from None
     if len(lines) < 3:
         raise FormatError(f"{path}: {len(lines)} lines, expected names of columns and at least two rows")
     head, names = lines[0], column_names(model)
@@ -140,7 +141,7 @@ def _read_npz(path: Path, model: Model) -> dict[str, Doubles]:
                 names = [name for name in ("time", "motion", *_VECTORS) if name in file.files]
                 found = {name: np.asarray(file[name], float) for name in names}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{path}: {reason(error)}") from None
     if isinstance(file, np.ndarray):
         raise FormatError(f"{path}: one array, expected an archive of arrays by their names, as numpy.savez writes it")
     missing = [name for name in ("time", "qpos", "qvel") if name not in found]

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from sinew._files import reason
 from sinew._journal import digest_of
 from sinew.errors import ArgumentError, FileError, FormatError, NotFoundError
 from sinew.learn.settings import Settings
@@ -68,7 +69,7 @@ def save(path: Path, shac: Shac, notes: dict[str, Any]) -> None:
         torch.save(_packed(content), part)
         os.replace(part, path)
     except OSError as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{path}: {reason(error)}") from None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise NotFoundError(f"{path}: there is no such checkpoint") from None
     except OSError as error:
-        raise FileError(f"{path}: {error}") from None
+        raise FileError(f"{path}: {reason(error)}") from None
     try:
         content = torch.load(io.BytesIO(data), weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, OSError) as error:

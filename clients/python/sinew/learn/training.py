@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sinew._files import reason
 from sinew.errors import DivergedError, FileError
 from sinew.learn import checkpoint
 from sinew.learn.shac import Figures, Shac
@@ -109,7 +110,7 @@ def train(shac: Shac, folder: Path, progress: Callable[[Row], None] | None = Non
             spent = checkpoint.load(folder / CHECKPOINT, shac)
         log = _Log(folder, shac.iteration)
     except OSError as error:
-        raise error if isinstance(error, FileError) else FileError(f"{folder}: {error}") from None
+        raise error if isinstance(error, FileError) else FileError(f"{folder}: {reason(error)}") from None
     try:
         return _trained(shac, folder, log, spent, progress)
     finally:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from sinew._extras import require
+from sinew._files import reason
 from sinew.errors import ArgumentError, DivergedError, FileError, FormatError
 from sinew.learn.graph.data import Motions
 from sinew.learn.graph.network import FEATURES, Sizes
@@ -249,7 +250,7 @@ class Training:
             with table.open("w", newline="", encoding="utf-8") as text:
                 csv.writer(text).writerows([LOG, *self.rows])
         except (OSError, RuntimeError) as error:
-            raise FileError(f"{self.file}: {error}") from None
+            raise FileError(f"{self.file}: {reason(error)}") from None
 
     def _resume(self, file: Path) -> None:
         about, state = _read(file)
@@ -268,7 +269,7 @@ def _read(file: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         state = torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise FileError(f"{file}: {error}") from None
+        raise FileError(f"{file}: {reason(error)}") from None
     except Exception as error:  # whatever torch makes of bytes that are none of its own
         raise FormatError(f"{file}: no file of a training: {error}") from None
     about = json.loads(state["about"]) if isinstance(state, dict) and "about" in state else {}
