@@ -34,7 +34,8 @@ while [ $# -gt 0 ]; do
       shift 2 ;;
     --json) json=--json; shift ;;
     --view) view=1; shift ;;
-    *) sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit $([ "$1" = --help ] && echo 0 || echo 2) ;;
+    --help | -h) sed -n '2,22s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit ;;
+    *) echo "demo.sh: $1 is no option: --help lists them" >&2; exit 2 ;;
   esac
 done
 case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
