@@ -15,7 +15,7 @@
 #   --speed X        of the world in realtime and continuous mode (default 1)
 #   --seconds S      how long the body moves
 #   --seed N         initial pose, initial plan, planner (default 1)
-#   --picture FILE   where to draw (default sinew-report.png); a small drawing if it ends with .svg
+#   --picture FILE   where to draw, .png (default sinew-report.png); a small drawing if it ends with .svg
 #   --json           each report as one line of JSON
 #   --view           in place of runs and a picture: a page in the browser, until Ctrl-C (or for --seconds); by the Python package's
 #                    program `sinew`, which is installed into build/demo-env where there is none
@@ -38,6 +38,7 @@ while [ $# -gt 0 ]; do
     *) echo "demo.sh: $1 is no option: --help lists them" >&2; exit 2 ;;
   esac
 done
+case $picture in *.png | *.svg) ;; *) echo "demo.sh: --picture $picture: a name that ends with .png or .svg is wanted" >&2; exit 2 ;; esac
 case $picture in /*) ;; *) [ "$caller" = "$PWD" ] || picture=$caller/$picture ;; esac
 usual=lockstep length=1
 case $task in

@@ -35,6 +35,12 @@ static const ComparePlanner variants[] = {
 };
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
+// Returns whether a name ends so that gnuplot draws what it says.
+static bool is_picture(const char *name) {
+  const size_t n = strlen(name);
+  return n > 4 && (strcmp(name + n - 4, ".png") == 0 || strcmp(name + n - 4, ".svg") == 0);
+}
+
 static int parse(int key, char *arg, struct argp_state *state) {
   Compare *x = state->input;
   switch (key) {
@@ -58,6 +64,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       x->out = arg;
       return 0;
     case KEY_PICTURE:
+      if (!is_picture(arg)) argp_error(state, "--picture %s: a name that ends with .png or .svg is wanted", arg);
       x->picture = arg;
       return 0;
     case KEY_ONLY:
@@ -168,7 +175,7 @@ int mode_compare(int argc, char **argv) {
       {"markdown", KEY_MARKDOWN, NULL, 0, "print a table in Markdown", 0},
       {"out", KEY_OUT, "FILE", 0, "lines of JSON; a file that is there is gone on with (default sinew-compare.jsonl)",
        0},
-      {"picture", KEY_PICTURE, "FILE", 0, "where to draw (default sinew-compare.png); needs gnuplot", 0},
+      {"picture", KEY_PICTURE, "FILE", 0, "where to draw, .png or .svg (default sinew-compare.png); needs gnuplot", 0},
       {"quiet", 'q', NULL, 0, "no progress", 0},
       {0}};
   static const struct argp_child children[] = {{.argp = &bench_task_argp}, {.argp = &bench_backend_argp}, {0}};

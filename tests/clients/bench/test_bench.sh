@@ -319,6 +319,8 @@ status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only adam,sampling-65,ilqg)" = 3 ] && grep -q "'sampling-65' is none of adam" err || fail
 scripts=$SOURCE/clients/scripts build=$(dirname "$BIN")
 [ "$(status "$scripts/planners.sh" --tasks arm_reach,guess "$PWD/none")" = 2 ] && grep -q "guess is none of arm_reach cart_pole" err && [ ! -e none ] || fail
+[ "$(status "$BIN/sinew-bench" compare --task arm_reach --quick --picture x.pdf)" = 3 ] && grep -q "x.pdf: a name that ends with" err || fail
+[ "$(status "$SOURCE/clients/demo.sh" --picture x.pdf)" = 2 ] && grep -q "x.pdf: a name that ends with" err || fail
 [ "$(status "$SOURCE/clients/demo.sh" --seeds 2)" = 2 ] && grep -q -- "--seeds is no option" err || fail
 [ "$(status "$scripts/realtime.sh" "$build" --tasks guess)" = 1 ] && grep -q "guess is none of hand_balls_realtime" err || fail
 [ "$(status "$scripts/realtime.sh" "$build" --seeds)" = 1 ] && grep -q -- "--seeds needs a value" err || fail
