@@ -152,6 +152,22 @@ def test_a_run_within_a_budget_of_time() -> None:
     assert np.isfinite(result["latency_max"]) and result["iterations_mean"] >= 0
 
 
+@pytest.mark.parametrize("limits", [{"budget": 0.001}, {"iterations": 2}])
+def test_a_trace_has_what_plans_expected(limits: dict[str, Any]) -> None:
+    """MuJoCo's motion under them is it, whatever the limit: a budget leaves the planner no time for its states."""
+    job = one_job(tasks="arm_reach", planners="adam", seconds=0.16, **limits)
+    trace = play(job, keep=True).trace
+    assert trace is not None and trace["ghost_places"].shape == (2, 49, 1, 3)
+    m = mujoco.MjModel.from_xml_path(str(sinew.share("models/arm_reach.xml")))
+    d = mujoco.MjData(m)
+    for plan, start in enumerate((0, 16)):
+        d.qpos, d.qvel, d.act = (trace[name][start] for name in ("qpos", "qvel", "act"))
+        for step in range(16):  # these controls of the plan are in force
+            np.testing.assert_allclose(trace["ghost_qpos"][plan, step], d.qpos, atol=1e-12)
+            d.ctrl = trace["ctrl"][start + step]
+            mujoco.mj_step(m, d)
+
+
 def test_a_trace_has_what_happened() -> None:
     job = one_job(tasks="arm_reach", seconds=0.2, iterations=2, planners="adam")
     played = play(job, keep=True)

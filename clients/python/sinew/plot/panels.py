@@ -19,7 +19,7 @@ __all__ = ["PANELS", "SHARED", "available", "name_lines", "name_panels"]
 _DECADES = 5  # that a logarithmic scale shows at most
 _MOST_LINES = 8  # more are drawn as a map of colours
 _AXES = "xyz"
-_PANEL = 0.72 * 72 * COLUMN  # width beside the labels of its axis, about [points]
+_PANEL = 0.75 * 72 * COLUMN  # width beside the labels of its axis, about [points]
 
 Array = NDArray[np.float64]
 

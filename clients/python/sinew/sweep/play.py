@@ -61,7 +61,7 @@ def play(job: Job, keep: bool = False) -> Played:
     body = Body(robot, timestep=planner.model.opt.timestep, plant=task.plant)
     body.reset(planner.initial)
     trace, began = Trace(planner, keep), time.perf_counter()
-    limits = {"iterations": run.iterations, "budget": run.budget, "states": keep}
+    limits = {"iterations": run.iterations, "budget": run.budget}
     steps = round(run.seconds / body.timestep)
     for number, moment in enumerate(lockstep(body, planner, steps, run.execute, **limits)):
         trace.add(moment, planned=number < steps and number % run.execute == 0)

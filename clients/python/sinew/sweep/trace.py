@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from sinew.loop.lockstep import Moment
 from sinew.planner import Plan, Planner
+from sinew.rollout import rollout
+from sinew.state import State
 from sinew.sweep.table import Run
 
 __all__ = ["KINDS", "Trace", "positions"]
@@ -83,8 +85,9 @@ class Trace:
         names = [str(term["name"]) for term in task["terms"]]
         seen = dict.fromkeys(_seen(task["terms"]))
         qpos = np.array([moment.state.qpos for moment in self._moments])
-        ghosts = self.plans[:: max(1, -(-len(self.plans) // _GHOSTS))]
-        ghost_qpos = np.array([plan.qpos for plan in ghosts])
+        planned = [(x.state, x.plan) for x in self._moments if isinstance(x.plan, Plan)]
+        ghosts = planned[:: max(1, -(-len(planned) // _GHOSTS))]
+        ghost_qpos = np.array([self._expected(state, plan) for state, plan in ghosts])
         return {
             "time": np.array(self.time),
             "qpos": qpos,
@@ -110,10 +113,14 @@ class Trace:
             "muscle_names": np.array(_muscles(model), np.str_),
             "place_names": np.array([name for _, name in seen], np.str_),
             "places": positions(model, list(seen), qpos),
-            "ghost_time": np.array([plan.start for plan in ghosts]),
+            "ghost_time": np.array([plan.start for _, plan in ghosts]),
             "ghost_qpos": ghost_qpos,
             "ghost_places": positions(model, list(seen), ghost_qpos),
         }
+
+    def _expected(self, state: State, plan: Plan) -> Array:
+        """Return the positions that a plan expects from its state on: a budget leaves the planner no time for them."""
+        return rollout(self._planner.model, state, plan.ctrl, threads=1, gradients=False, outputs=["qpos"]).qpos
 
 
 def _muscles(model: mujoco.MjModel) -> list[str]:
