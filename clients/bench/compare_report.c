@@ -76,7 +76,8 @@ static bool has_plot(Compare *x, int mode) {
 }
 
 // The mean, the least and the largest over the seeds of the cost at each time: a block of "time cost least largest" a
-// planner and mode, apart by two blank lines, as gnuplot reads them by index. False when the file cannot be written.
+// planner and mode, apart by two blank lines, as gnuplot reads them by index. It ends where the first of the seeds has
+// diverged: a mean of the others would look better than it is. False when the file cannot be written.
 static bool write_curves(Compare *x, const char *path) {
   FILE *out = fopen(path, "w");
   if (!out) return false;
@@ -87,7 +88,7 @@ static bool write_curves(Compare *x, const char *path) {
       for (int s = 0; s < x->seeds && !first; ++s) first = *compare_cell(x, m, p, s);
       const int n = first ? cJSON_GetArraySize(cJSON_GetObjectItem(first, "time")) : 0;
       fprintf(out, "# equal %s, %s\n", compare_modes[m], x->planner[p].name);
-      if (n == 0) fprintf(out, "nan nan nan nan\n");  // a block without a line is none
+      int written = 0;
       for (int i = 0; i < n; ++i) {
         double sum = 0, least = INFINITY, largest = -INFINITY;
         int k = 0;
@@ -101,8 +102,11 @@ static bool write_curves(Compare *x, const char *path) {
           largest = fmax(largest, c->valuedouble);
         }
         const double time = cJSON_GetArrayItem(cJSON_GetObjectItem(first, "time"), i)->valuedouble;
-        if (k > 0) fprintf(out, "%.6g %.9g %.9g %.9g\n", time, sum / k, least, largest);
+        if (k < count_done(x, m, p)) break;
+        fprintf(out, "%.6g %.9g %.9g %.9g\n", time, sum / k, least, largest);
+        ++written;
       }
+      if (written == 0) fprintf(out, "nan nan nan nan\n");  // a block without a line is none
       fprintf(out, "\n\n");
     }
   return fclose(out) == 0;

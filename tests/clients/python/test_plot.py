@@ -16,6 +16,7 @@ for name in ("matplotlib", "pandas", "pyarrow", "scipy", "tqdm", "yaml"):
 
 import matplotlib.colors  # noqa: E402
 import matplotlib.image  # noqa: E402
+import pandas as pd  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from sinew import cli  # noqa: E402
 from sinew.plot import Loop, read_loop  # noqa: E402
@@ -198,6 +199,28 @@ def test_a_table(swept: Path) -> None:
     band = cost.collections[0].get_paths()[0].vertices
     assert band[:, 1].min() == np.quantile(curves, 0.25, axis=0).min()
     assert latency.get_xlabel().startswith("latency of a plan [ms]")
+
+
+def test_a_run_that_has_diverged_counts_as_the_worst(swept: Path) -> None:
+    runs = read(swept)
+    runs = runs[runs["planner"] == "adam"].reset_index(drop=True)
+    runs = pd.concat([runs] * 5).reset_index(drop=True).head(5)
+    curves = [np.asarray(curve) for curve in runs["curve_cost"]]
+    half = len(curves[0]) // 2
+    runs["curve_cost"] = [curve[:half] if row == 0 else curve for row, curve in enumerate(curves)]
+    with pictures():
+        (axes,) = draw_table(runs, ["cost"]).axes
+    expected = np.array(curves)
+    expected[0, half:] = 1e9
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), np.median(expected, axis=0))
+
+
+def test_labels_of_groups_say_what_their_numbers_are(swept: Path) -> None:
+    runs = read(swept)
+    both = pd.concat([runs.assign(iterations=4, execute=8), runs.assign(iterations=8, execute=4)])
+    with pictures():
+        (axes,) = draw_table(both, ["success"]).axes
+    assert axes.get_yticklabels()[0].get_text() == "adam, execute=8, iterations=4"
 
 
 def test_a_table_with_errors_and_two_tasks(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLE_PANELS", "draw_table"]
 
+_ENDED = 1e200  # cost of a run behind the moment at which it has diverged: more than any other, and not drawn
 _ROW = 0.22  # height of a group [inches]
 
 
@@ -50,8 +51,9 @@ def draw_table(runs: pd.DataFrame, what: Sequence[str] = ()) -> Figure:
 
 def _label(key: tuple[Any, ...], runs: pd.DataFrame) -> str:
     """Return what tells a group from the others of its task."""
-    told = [value for name, value in zip(GROUP, key, strict=True) if name != "task" and runs[name].nunique() > 1]
-    return ", ".join(str(x) for x in told if x != "") or str(key[GROUP.index("planner")])
+    told = [(name, x) for name, x in zip(GROUP, key, strict=True) if name != "task" and runs[name].nunique() > 1]
+    parts = [str(x) if name in ("planner", "settings") else f"{name}={x:g}" for name, x in told if x != ""]
+    return ", ".join(parts) or str(key[GROUP.index("planner")])
 
 
 Groups = list[tuple[str, "pd.DataFrame"]]
@@ -75,10 +77,11 @@ def _cost(axes: Axes, groups: Groups) -> None:
         if not curves:
             continue
         time = max((np.asarray(curve.curve_time) for curve in curves), key=len)
-        costs = np.full((len(curves), len(time)), np.nan)
+        costs = np.full((len(curves), len(time)), _ENDED)
         for row, curve in zip(costs, curves, strict=True):
             row[: len(curve.curve_cost)] = curve.curve_cost
-        low, middle, high = np.nanquantile(costs, [0.25, 0.5, 0.75], axis=0)
+        quantiles = np.quantile(costs, [0.25, 0.5, 0.75], axis=0)
+        low, middle, high = np.where(quantiles < 1e-2 * _ENDED, quantiles, np.nan)
         axes.fill_between(time, low, high, color=style["color"], alpha=0.2, linewidth=0)
         axes.plot(time, middle, label=label, **style)
     axes.set(yscale="log", xlabel="time [s]", ylabel="cost, median and quartiles")
