@@ -91,7 +91,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_arguments(parser)
     parser.add_argument("--starts", type=float, nargs="+", default=STARTS, help="first sides [m]")
-    parser.add_argument("--ways", nargs="+", default=["steps", "distance", "chosen", "all"], help="of the four above")
+    ways = ["steps", "distance", "chosen", "all"]
+    parser.add_argument("--ways", nargs="+", choices=ways, default=ways, help="of the four above")
     parser.add_argument("--tosses", type=int, default=100, help="tosses that are read (default: 100)")
     parser.add_argument("--iterations", type=int, default=60, help="iterations of a part (default: 60)")
     parser.add_argument("--tolerance", type=float, default=1e-4, help="of chosen steps (default: 1e-4)")
@@ -101,14 +102,14 @@ def main() -> None:
     arguments = parser.parse_args()
     segments = Segments.of(tosses_of(arguments, arguments.tosses), 4, 5)
     table = Table(segments, arguments.iterations, arguments.tolerance, arguments.events)
-    ways = {"steps": table.steps, "distance": table.distance, "chosen": table.chosen_steps, "all": table.all}
+    find = {"steps": table.steps, "distance": table.distance, "chosen": table.chosen_steps, "all": table.all}
     print(f"{len(segments)} segments")
     found: dict[str, dict[float, list[Identification]]] = {name: {} for name in arguments.ways}
     numbers: dict[str, Any] = {name: {} for name in arguments.ways}
     for name in arguments.ways:
         for start in arguments.starts:
             begin = time.process_time()
-            parts = found[name][start] = ways[name](start)
+            parts = found[name][start] = find[name](start)
             seconds = time.process_time() - begin
             error = errors(parts)
             last, text = parts[-1], ""

@@ -142,6 +142,11 @@ def test_example(name: str, tmp_path: pathlib.Path) -> None:
         assert "<svg" in picture.read_text()
 
 
+def test_ways_of_identification_that_there_are_not(tmp_path: pathlib.Path) -> None:
+    run = run_example(FOLDER / "cube_identify.py", "--ways", "chosn", folder=tmp_path)
+    assert run.returncode == 2 and "invalid choice: 'chosn'" in run.stderr
+
+
 @pytest.mark.parametrize("name", ["contact_force.py", "tossed_shapes.py"])
 def test_examples_on_hard_contacts_speak_to_machines(name: str, tmp_path: pathlib.Path) -> None:
     run = run_example(FOLDER / name, "--points", "2", "--json", folder=tmp_path)
