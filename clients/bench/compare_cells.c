@@ -185,7 +185,9 @@ double compare_median(Compare *x, int mode, int planner, const char *name) {
   int n = 0;
   for (int s = 0; s < x->seeds; ++s) {
     const cJSON *o = *compare_cell(x, mode, planner, s);
-    if (o && isfinite(compare_number(o, name))) value[n++] = compare_number(o, name);
+    const bool lost = cJSON_IsTrue(cJSON_GetObjectItem(o, "diverged")) && strncmp(name, "cost", 4) == 0;
+    const double own = lost ? INFINITY : compare_number(o, name);
+    if (!isnan(own)) value[n++] = own;
   }
   return sn_median(value, n);
 }

@@ -53,7 +53,8 @@ cJSON **compare_cell(Compare *x, int mode, int planner, int seed);
 double compare_number(const cJSON *o, const char *name);
 // Returns a text of an object of JSON; empty when it has none of that name.
 const char *compare_text(const cJSON *o, const char *name);
-// Returns the median of a number over the seeds of a mode and planner; NaN when none is there.
+// Returns the median of a number over the seeds of a mode and planner; NaN when none is there. A run that has diverged
+// costs infinity: what it cost until then is no figure beside those of whole runs.
 double compare_median(Compare *x, int mode, int planner, const char *name);
 // Returns the time for a plan in mode "time" by the clock [s]; NaN when nothing tells it yet.
 double compare_plan_seconds(Compare *x);

@@ -168,7 +168,7 @@ assert len(cells) == 8 and all(len(cost) > 1 for cost in cells.values()), cells.
 for mode, cell, seed in cells:
     assert seed == 1 or cells[mode, cell, 1][0] != cells[mode, cell, seed][0], (mode, cell, seed)  # another start
 PY
-# The mean over seeds ends in the picture where one has diverged.
+# Where one of the seeds has diverged the mean over them ends in the picture, and their median costs infinity.
 mkdir stub && printf '#!/bin/sh\ncp "$3" curves.txt\n' >stub/gnuplot && chmod +x stub/gnuplot
 python3 - <<'PY'
 import json
@@ -179,6 +179,7 @@ with open("d.jsonl", "w") as file:
         print(json.dumps(cell), file=file)
 PY
 PATH=$PWD/stub:$PATH compare --out d.jsonl --report >table
+[ "$(grep -c '^steps  sampling-64 .* inf  *inf ' table)" = 1 ] && [ "$(grep -c inf table)" = 1 ] || fail
 [ "$(sed -n '/equal steps, sampling-64/,/^$/p' curves.txt | grep -c '^[0-9]')" = 1 ] && [ "$(sed -n '/equal time, sampling-64/,/^$/p' curves.txt | grep -c '^[0-9]')" -gt 1 ] || fail
 sed -i 2d c.jsonl
 head -c 100 c.jsonl >>c.jsonl

@@ -35,6 +35,7 @@ from sinew.sweep.job import Job, jobs_of  # noqa: E402
 from sinew.sweep.judge import met, time_to_success, worst  # noqa: E402
 from sinew.sweep.local import _receive, play_here  # noqa: E402
 from sinew.sweep.play import attempt, play  # noqa: E402
+from sinew.sweep.report import text_of  # noqa: E402
 from sinew.sweep.store import Store  # noqa: E402
 from sinew.sweep.summary import mean_interval, success_interval, summary  # noqa: E402
 from sinew.task import Measure  # noqa: E402
@@ -306,6 +307,20 @@ def _arguments(words: list[str]) -> argparse.Namespace:
 def test_wrong_tables(content: dict[str, Any], error: type[SinewError], text: str) -> None:
     with pytest.raises(error, match=text):
         Table.of(content)
+
+
+def test_a_run_that_diverges_costs_infinity() -> None:
+    """What it cost until then may be less than what whole runs cost."""
+    pd = pytest.importorskip("pandas")
+    group = {"task": "t", "planner": "p", "settings": "", "seconds": 1.0, "execute": 16, "iterations": 1, "budget": 0.0}
+    whole = {**group, "error": "", "success": False, "diverged": False, "cost_mean": 1.0, "cost_end": 1.0}
+    runs = pd.DataFrame([whole, {**whole, "diverged": True, "cost_mean": 0.1, "cost_end": 0.1}])
+    figures = summary(runs)
+    assert figures["diverged"].tolist() == [1] and figures["cost_mean"].tolist() == [np.inf]
+    text = text_of(figures)
+    assert " inf " in text and text.endswith("Runs that diverged, whose costs are infinite: 1.")
+    text = text_of(summary(runs.head(1)))
+    assert "inf" not in text.replace("infinite", "") and "diverged" not in text
 
 
 def test_wrong_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

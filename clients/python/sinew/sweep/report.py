@@ -28,6 +28,8 @@ def text_of(groups: pd.DataFrame) -> str:
         for row in rows
     )
     said = "Solved: Wilson's interval. Costs: means, Student's interval. Medians: s to success, iterations, ms a plan"
+    if diverged := int(groups["diverged"].sum()):
+        said += f". Runs that diverged, whose costs are infinite: {diverged}"
     return "\n".join(["  ".join(line).rstrip() for line in lines]) + f"\n\n{said}."
 
 
@@ -50,7 +52,7 @@ def _word(x: object) -> str:
 
 
 def _number(x: float) -> str:
-    return f"{x:.3g}" if math.isfinite(x) else "-"
+    return "-" if math.isnan(x) else f"{x:.3g}"
 
 
 def _range(low: float, high: float) -> str:

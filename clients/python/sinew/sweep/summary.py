@@ -44,9 +44,10 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each group of runs that differ in their seeds alone.
 
     Intervals hold 95 % confidence: Wilson's for the probability of success, in which a run with an error counts as
-    none; Student's for means, of runs without errors.
+    none; Student's for means, of runs without errors. A run that diverges costs infinity, as what it cost until then is
+    no figure beside those of whole runs.
 
-    Columns are those of a group; `runs`, `errors`, `successes`, `success` and its interval `success_low`,
+    Columns are those of a group; `runs`, `errors`, `diverged`, `successes`, `success` and its interval `success_low`,
     `success_high`; for `cost_mean` and `cost_end` the mean, and `..._low`, `..._high`; medians of `time_to_success`
     [s] of the runs that have one, `iterations_mean`, `latency_p50`, `latency_p99` [s], `wall` [s].
     """
@@ -56,14 +57,18 @@ def summary(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _figures(group: pd.DataFrame) -> dict[str, object]:
+    import pandas as pd
+
     good = group[group["error"] == ""]
+    ended = good["diverged"].astype(bool) if "diverged" in good else pd.Series(False, good.index)
     successes = int(good["success"].sum())
     row: dict[str, object] = {name: group[name].iloc[0] for name in GROUP}
-    row |= {"runs": len(group), "errors": len(group) - len(good), "successes": successes}
+    row |= {"runs": len(group), "errors": len(group) - len(good)}
+    row |= {"diverged": int(ended.sum()), "successes": successes}
     row["success"] = successes / len(group)
     row["success_low"], row["success_high"] = success_interval(successes, len(group))
     for name in ("cost_mean", "cost_end"):
-        row[name], row[f"{name}_low"], row[f"{name}_high"] = mean_interval(good[name].astype(float))
+        row[name], row[f"{name}_low"], row[f"{name}_high"] = mean_interval(good[name].astype(float).mask(ended, np.inf))
     for name in ("time_to_success", "iterations_mean", "latency_p50", "latency_p99", "wall"):
         row[name] = float(good[name].median()) if name in good else float("nan")
     return row
