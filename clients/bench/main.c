@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clients/base/output.h"
 #include "clients/reference/mujoco_log.h"
 
 static const struct {
@@ -31,6 +32,7 @@ static void print_help(FILE *out) {
 }
 
 int main(int argc, char **argv) {
+  sn_output_guard("sinew-bench", 3);
   sn_mujoco_messages("sinew-bench", 3);
   const char *mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "--help") == 0 || strcmp(mode, "-h") == 0) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clients/base/args.h"
+#include "clients/base/output.h"
 #include "clients/check/check_files_private.h"
 #include "clients/base/api.h"
 #include "clients/check/check_print_private.h"
@@ -185,8 +186,7 @@ static CheckVerdict check_apart(const Settings *s, const char *model) {
   const pid_t child = fork();
   if (child == 0) {
     const CheckVerdict verdict = check_model(s, model);
-    fflush(stdout);
-    _exit((int)verdict);
+    _exit(sn_output_flush() ? (int)verdict : CHECK_ERROR);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return CHECK_ERROR;
@@ -265,6 +265,7 @@ int main(int argc, char **argv) {
       "of them has.";
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL...", .doc = doc};
   argp_err_exit_status = CHECK_ERROR;
+  sn_output_guard("sinew-check", CHECK_ERROR);
   sn_mujoco_messages("sinew-check", CHECK_ERROR);
   sn_mujoco_count_warnings();
   Settings s = {.steps = {.steps = 256}};

@@ -8,6 +8,7 @@
 
 #include "clients/base/args.h"
 #include "clients/base/daemon_args.h"
+#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/load/load.h"
@@ -191,6 +192,7 @@ int main(int argc, char **argv) {
                             sn_daemon_args,
                             NULL,
                             NULL};
+  sn_output_guard("sinew-load", 1);
   argp_parse(&argp, argc, argv, 0, NULL, &o);
   SinewError err = {0};
   LoadClient *clients = calloc((size_t)o.clients, sizeof *clients);

@@ -7,6 +7,7 @@
 
 #include "clients/base/args.h"
 #include "clients/base/daemon_args.h"
+#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/wire.h"
 #include "clients/plant/plant.h"
@@ -309,6 +310,7 @@ int main(int argc, char **argv) {
       sn_daemon_args,
       NULL,
       NULL};
+  sn_output_guard("sinew-plant", 1);
   argp_parse(&argp, argc, argv, 0, NULL, &opt);
   if (opt.deadline == 0 && opt.mode != PLANT_LOCKSTEP) opt.deadline = DEADLINE;
   if (opt.execute == 0) opt.execute = opt.mode == PLANT_LOCKSTEP ? 16 : 1;

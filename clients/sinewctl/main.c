@@ -1,11 +1,10 @@
 // sinewctl: every request of the daemon from a shell.
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/sinewctl/commands_private.h"
 #include "clients/sinewctl/flight_private.h"
@@ -151,11 +150,7 @@ static int run(int argc, char **argv) {
   return result;
 }
 
-// What could not be written counts as not answered, help too, after which argp ends the program itself.
-static void check_output(void) {
-  if (fflush(stdout) == 0 && !ferror(stdout)) return;
-  fprintf(stderr, "sinewctl: the output could not be written: %s\n", strerror(errno));
-  _exit(1);
+int main(int argc, char **argv) {
+  sn_output_guard("sinewctl", 1);
+  return run(argc, argv);
 }
-
-int main(int argc, char **argv) { return atexit(check_output) == 0 ? run(argc, argv) : 1; }

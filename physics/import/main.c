@@ -47,9 +47,16 @@ typedef struct Settings {
 
 static Settings settings = {.seconds = 60, .megabytes = 4096};
 
+static int whole(const struct argp_state *state, const char *name, const char *arg, int least, int most) {
+  char *end;
+  const long x = strtol(arg, &end, 10);
+  if (end == arg || *end || x < least || x > most)
+    argp_error(state, "--%s '%s': expected a number from %d to %d", name, arg, least, most);
+  return (int)x;
+}
+
 static int parse(int key, char *arg, struct argp_state *state) {
   Settings *s = state->input;
-  char *end = NULL;
   switch (key) {
     case 'o':
       s->out.path = arg;
@@ -68,13 +75,10 @@ static int parse(int key, char *arg, struct argp_state *state) {
       if (!s->required && strcmp(arg, "wanted") != 0) argp_error(state, "--sandbox %s: wanted or required", arg);
       return 0;
     case 't':
-      s->seconds = (int)strtol(arg, &end, 10);
-      if (*end || s->seconds < 1 || s->seconds > 3600) argp_error(state, "--seconds %s: a number from 1 to 3600", arg);
+      s->seconds = whole(state, "seconds", arg, 1, 3600);
       return 0;
     case 'm':
-      s->megabytes = (int)strtol(arg, &end, 10);
-      if (*end || s->megabytes < 64 || s->megabytes > 1000000)
-        argp_error(state, "--memory %s: a number from 64 to 1000000 (MiB)", arg);
+      s->megabytes = whole(state, "memory", arg, 64, 1000000);
       return 0;
     case ARGP_KEY_ARG:
       if (s->model) argp_error(state, "more than one MODEL: %s", arg);
@@ -114,7 +118,10 @@ static int finish(int status, const char *text, const SnModel *m) {
 #undef SN_SIZE
   }
   char *out = cJSON_Print(root);
-  if (out) puts(out);
+  if (!out || puts(out) < 0 || fflush(stdout) != 0) {
+    fprintf(stderr, "%s: the verdict could not be written: %s\n", settings.name, strerror(errno));
+    status = EXIT_WRITE;
+  }
   cJSON_free(out);
   cJSON_Delete(root);
   return status;
@@ -232,9 +239,9 @@ static int import_model(const Settings *s, const mjModel *mj) {
                                                                              : EXIT_LOAD;
   char named[sizeof err.text + 1400];
   snprintf(named, sizeof named, "%s: %s", s->name, err.text);
-  finish(status, named, m);
+  const int ended = finish(status, named, m);
   sn_model_free(m);
-  return status;
+  return ended;
 }
 
 // What the child does. Returns the exit status.

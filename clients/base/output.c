@@ -1,0 +1,27 @@
+#include "clients/base/output.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *guarded;  // name of the program
+static int lost;             // its status where its output is lost
+
+bool sn_output_flush(void) { return fflush(stdout) == 0 && !ferror(stdout); }
+
+static void check(void) {
+  errno = 0;
+  if (sn_output_flush()) return;
+  // A write that failed before has no reason that is known any more.
+  fprintf(stderr, "%s: the output could not be written%s%s\n", guarded, errno ? ": " : "",
+          errno ? strerror(errno) : "");
+  _exit(lost);
+}
+
+void sn_output_guard(const char *program, int status) {
+  guarded = program;
+  lost = status;
+  if (atexit(check) != 0) abort();  // out of memory before anything has begun
+}

@@ -1,0 +1,14 @@
+// Standard output that is lost, as on a full disk, fails the program that has written it.
+#ifndef SINEW_CLIENTS_BASE_OUTPUT_H_
+#define SINEW_CLIENTS_BASE_OUTPUT_H_
+
+#include <stdbool.h>
+
+// Writes out all that is printed. Returns false when that failed, now or before.
+bool sn_output_flush(void);
+
+// Makes the program end with `status`, and say why, where its output cannot be written. Keeps `program`, its name. A
+// program calls this once, before it prints; help counts too, after which argp ends the program itself.
+void sn_output_guard(const char *program, int status);
+
+#endif

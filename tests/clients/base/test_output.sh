@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What a program prints and nobody can have is a failure: on a full disk, for which /dev/full stands, each program ends
+# with its status for that and a reason, help included.
+#   test_output.sh BIN SOURCE
+set -euo pipefail
+BIN=$1 SOURCE=$2
+work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-output.XXXXXX")
+daemon=
+trap '[ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true; wait || true; rm -rf "$work"' EXIT
+cd "$work"
+arm=$SOURCE/physics/models/arm_reach.xml
+
+# lost STATUS PROGRAM WORDS...: the status that it ends with, and that it says why.
+lost() {
+  local status=0 program=$BIN/$2
+  timeout 60 "$program" "${@:3}" >/dev/full 2>error || status=$?
+  [ "$status" = "$1" ] && grep -q 'could not be written' error ||
+    { echo "FAIL  ${*:2}: status $status, $(cat error)" >&2; exit 1; }
+}
+
+"$BIN/sinewd" --backend=cpu --endpoint="ipc://$work/s" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" 2>log &
+daemon=$!
+"$BIN/sinewctl" --endpoint "ipc://$work/s" --timeout 20 health >/dev/null
+
+lost 1 sinewctl -e "ipc://$work/s" metrics
+lost 1 sinew-load --help
+lost 1 sinew-load -e "ipc://$work/s" --clients 1 --sessions 1 --seconds 0.1 --load 1 --rate 10
+lost 1 sinew-plant --help
+lost 1 sinew-plant -e "ipc://$work/s" --seconds 0.05 --quiet
+lost 5 sinew-import "$arm" --json
+if [ -e "$BIN/sinew-bench" ]; then  # not in single precision
+  lost 3 sinew-bench --help
+  lost 3 sinew-bench step --help
+  lost 3 sinew-bench step --model "$arm" --steps 1 --rounds 1
+  lost 3 sinew-check "$arm" --steps 2 --json
+  lost 3 sinew-check "$arm" "$arm" --steps 2
+fi
+# All of it is told where it can be.
+"$BIN/sinew-import" "$arm" --json | python3 -m json.tool >/dev/null
+kill -TERM "$daemon"
+wait "$daemon"
+daemon=
