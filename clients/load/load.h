@@ -32,7 +32,7 @@ typedef struct LoadOptions {
 
 // Says what has become of a request.
 typedef enum LoadOutcome {
-  LOAD_LOST,      // no answer a second after the stage
+  LOAD_LOST,      // no answer a second after the last deadline of the stage
   LOAD_PLAN,      // a refined plan
   LOAD_WARM,      // a plan that there was no time to refine
   LOAD_REPLACED,  // a newer state was there
@@ -70,6 +70,7 @@ typedef struct LoadStage {
   double busy[LOAD_PARTS];     // processors that the daemon's planner took, its other threads, and this program
   LoadRequest *request;        // (nrequest)
   int nrequest, capacity;
+  int nanswer;  // requests of these that are answered
 } LoadStage;
 
 // Measures how many plans a second can be made when each session asks again as soon as it is answered. Returns a

@@ -98,8 +98,8 @@ void load_print(const LoadStage *stages, int n, double rate, const LoadOptions *
   else
     fprintf(out, "as many iterations as they have time for");
   fprintf(out, " within %g ms; %.0f plans a second can be made; seed %ld\n\n", 1e3 * o->deadline, rate, o->seed);
-  fprintf(out, "%32s%27s%69s\n", "requests a second", "latency of plans [ms]", "processors");
-  fprintf(out, "%6s%8s%9s%7s%9s%9s%6s%8s%7s%7s%8s%7s%7s%8s%9s%9s%8s%9s%6s%6s\n", "load", "asked", "planned", "warm",
+  fprintf(out, "%36s%47s%72s\n", "requests a second", "latency of plans [ms]", "processors");
+  fprintf(out, "%6s%8s%9s%7s%9s%9s%6s%9s%9s%9s%9s%7s%7s%8s%9s%9s%8s%9s%6s%6s\n", "load", "asked", "planned", "warm",
           "replaced", "refused", "lost", "p50", "p90", "p99", "most", "late", "share", "iter.", "refusals", "watchers",
           "ours", "planner", "rest", "load");
   for (int i = 0; i < n; ++i) {
@@ -110,11 +110,12 @@ void load_print(const LoadStage *stages, int n, double rate, const LoadOptions *
     }
     const double s = stages[i].seconds;
     const ReportLatency *p = &r.latency[LOAD_PLAN];
-    fprintf(out, "%6g%8.0f%9.1f%7.1f%9.1f%9.1f%6d%8.2f%7.2f%7.2f%8.2f%7d%7.2f%8.2f%9.2f%9.2f%8.2f%9.2f%6.2f%6.2f\n",
+    fprintf(out, "%6g%8.0f%9.1f%7.1f%9.1f%9.1f%6d%9.2f%9.2f%9.2f%9.2f%7d%7.2f%8.2f%9.2f%9.2f%8.2f%9.2f%6.2f%6.2f\n",
             stages[i].load, stages[i].rate, r.count[LOAD_PLAN] / s, r.count[LOAD_WARM] / s, r.count[LOAD_REPLACED] / s,
             r.count[LOAD_REFUSED] / s, r.count[LOAD_LOST], 1e3 * p->p50, 1e3 * p->p90, 1e3 * p->p99, 1e3 * p->most,
-            r.late, (double)r.most / r.least, r.iterations, 1e3 * r.refusal.p99, 1e3 * r.latency[LOAD_WATCHED].p99,
-            1e3 * r.delay.p99, stages[i].busy[LOAD_PLANNER], stages[i].busy[LOAD_REST], stages[i].busy[LOAD_OURS]);
+            r.late, r.most > 0 ? (double)r.most / r.least : NAN, r.iterations, 1e3 * r.refusal.p99,
+            1e3 * r.latency[LOAD_WATCHED].p99, 1e3 * r.delay.p99, stages[i].busy[LOAD_PLANNER],
+            stages[i].busy[LOAD_REST], stages[i].busy[LOAD_OURS]);
   }
   fprintf(
       out,

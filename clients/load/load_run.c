@@ -13,7 +13,8 @@
 #include "clients/load/load.h"
 #include "physics/base/clock.h"
 
-// [s]: before requests of a stage are counted, after its last one, and of the measurement of what can be planned.
+// [s]: before requests of a stage are counted, for answers behind its last deadline, and of the measurement of what can
+// be planned.
 static const double SETTLING = 0.5, LAST_ANSWERS = 1, MEASURING = 2;
 
 // Sends what a client asks for: a controller a plan from its initial state, a watcher statistics of the daemon.
@@ -65,6 +66,7 @@ static bool run_receive(LoadClient *c, LoadStage *stage, SinewError *err) {
     while (i >= 0 && stage->request[i].id != reply->id) i = stage->request[i].previous;
     if (i >= 0) {
       LoadRequest *r = &stage->request[i];
+      stage->nanswer += r->outcome == LOAD_LOST;
       r->latency = now - r->due;
       r->outcome = run_outcome(reply);
       if (r->outcome == LOAD_PLAN) r->iterations = (int)reply->plan->iterations;
@@ -167,21 +169,24 @@ bool load_run(LoadClient *clients, const LoadOptions *o, LoadStage *stage, Sinew
   const int all = run_watch(clients, o->clients, err);
   bool good = all >= 0 && run_processors(clients[0].client, before, err);
   const double now = sn_clock_now(), begin = now + SETTLING, end = begin + o->seconds;
+  const double last = end + o->deadline + LAST_ANSWERS;
   unsigned short seed[3] = {(unsigned short)o->seed, (unsigned short)(o->seed >> 16), 1};
   for (int i = 0; i < o->clients; ++i) {
     clients[i].period = clients[i].opened ? o->sessions / stage->rate : 1 / o->watch;
     clients[i].next = now + erand48(seed) * clients[i].period;
     clients[i].latest = -1;
   }
-  while (good && sn_clock_now() < end + LAST_ANSWERS) {
+  // Processors are measured until the last answer is there: what is idle behind it is no part of the stage.
+  while (good && sn_clock_now() < (stage->nanswer < stage->nrequest ? last : end)) {
     good = run_send_due(clients, o, stage, begin, end, &next, err);
-    const int n = good ? run_wait(all, fmin(next, end + LAST_ANSWERS), ready) : 0;
+    const int n = good ? run_wait(all, fmin(next, sn_clock_now() < end ? end : last), ready) : 0;
     for (int i = 0; good && i < n; ++i) good = run_receive(&clients[ready[i].data.u32], stage, err);
   }
   stage->seconds = o->seconds;
   if (all >= 0) close(all);
   if (!good || !run_processors(clients[0].client, after, err)) return false;
-  for (int k = 0; k < LOAD_PARTS; ++k) stage->busy[k] = (after[k] - before[k]) / (SETTLING + o->seconds + LAST_ANSWERS);
+  const double taken = sn_clock_now() - now;
+  for (int k = 0; k < LOAD_PARTS; ++k) stage->busy[k] = (after[k] - before[k]) / taken;
   return true;
 }
 

@@ -13,8 +13,8 @@
 #include "clients/libsinew_client/reflect.h"
 #include "clients/load/load.h"
 
-// Times to wait [s]: for the first import of a large model, for any other answer.
-enum { IMPORTING = 60, ANSWERING = 10 };
+// Times to wait [s]: for the first import of a large model, for any other answer, for that to a goodbye.
+enum { IMPORTING = 60, ANSWERING = 10, CLOSING = 2 };
 
 enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED, KEY_RATE };
 
@@ -123,14 +123,18 @@ static SinewStatus open_session(LoadClient *c, const LoadOptions *o, SinewError 
   return status;
 }
 
-static void close_session(LoadClient *c) {
+// Returns false when there is no answer.
+static bool close_session(LoadClient *c) {
   Sinew__V1__CloseRequest close = SINEW__V1__CLOSE_REQUEST__INIT;
   close.session = c->opened->open->session;
   Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
   request.body_case = SINEW__V1__REQUEST__BODY_CLOSE;
   request.close = &close;
   Sinew__V1__Reply *reply;
-  if (sn_request(c->client, &request, &reply, NULL) == SINEW_OK) sn_free_reply(reply);
+  sn_wire_set_timeout(c->client, CLOSING);
+  const SinewStatus status = sn_request(c->client, &request, &reply, NULL);
+  if (status == SINEW_OK) sn_free_reply(reply);
+  return status != SINEW_ERR_TIMEOUT;
 }
 
 // One context for all of them, else each had threads of its own; a client has three sockets, two of them to watch it.
@@ -145,14 +149,18 @@ static bool connect_clients(LoadClient *clients, const LoadOptions *o, void *con
     if (!clients[i].client) return false;
     if (i >= o->sessions) continue;
     sn_wire_set_timeout(clients[i].client, i == 0 ? IMPORTING : ANSWERING);
-    if (open_session(&clients[i], o, err) != SINEW_OK) return false;
+    const SinewStatus status = open_session(&clients[i], o, err);
+    sn_wire_set_timeout(clients[i].client, ANSWERING);
+    if (status != SINEW_OK) return false;
   }
   return true;
 }
 
+// Closes sessions and connections. A daemon that does not answer for one session is not asked for the others.
 static void disconnect_clients(LoadClient *clients, int n) {
+  bool answers = true;
   for (int i = 0; i < n; ++i) {
-    if (clients[i].opened) close_session(&clients[i]);
+    if (clients[i].opened && answers) answers = close_session(&clients[i]);
     sn_free_reply(clients[i].opened);
     sinew_client_disconnect(clients[i].client);
   }

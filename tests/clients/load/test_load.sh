@@ -27,6 +27,7 @@ refused "expected numbers with commas between" --load '1;2'
 refused "3 sessions want as many clients" --sessions 3 --clients 2
 refused "no task 'nothing'" -e "ipc://$work/s" --task nothing --clients 1 --sessions 1
 refused "horizn" -e "ipc://$work/s" --clients 1 --sessions 1 --set horizn=3
+refused "expected a number from 1 to 4096" --clients 4294967298
 refused "sessions" -e "ipc://$work/s" --clients 17 --sessions 17
 
 # Whether each session has had its share beyond what can be planned, where that can be told.
@@ -93,6 +94,23 @@ for busy in report["stages"][1:] if report["rate"] >= 200 else []:
     assert 2 * busy["planned"] >= report["stages"][0]["planned"], busy
 PYTHON
 [ ! -s log ] || ! grep -qi error log || fail "$(cat log)"
+# An answer is waited for beyond the deadline of its request, however long that is, and its latency is a column of its own.
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 1 --sessions 1 --seconds 1 --load 1 --rate 1 --deadline 2 --set adam_iterations=0 >table 2>progress
+awk 'NF == 20 && $1 == 1 { found = $7 == 0 && $8 >= 1000 } END { exit !found }' table || fail "a long deadline: $(cat table)"
 kill -TERM "$daemon"
 wait "$daemon" || fail "sinewd ended with status $?"
+daemon=
+
+# A daemon that is no more is not asked for each session, with a wait each.
+"$BIN/sinewd" --backend=cpu --endpoint="ipc://$work/s" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" --sessions=16 2>log &
+daemon=$!
+"$BIN/sinewctl" --endpoint "ipc://$work/s" --timeout 20 health >/dev/null
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 16 --sessions 16 --seconds 1 --load 1 --rate 16 >table 2>error &
+load=$!
+for _ in $(seq 400); do ! grep -q '16 sessions open' error || break; sleep 0.05; done
+kill -KILL "$daemon"
+begun=$SECONDS
+if wait "$load"; then fail "a daemon was killed, and the load did not fail"; fi
+grep -q 'no answer from' error && [ $((SECONDS - begun)) -lt 60 ] || fail "$((SECONDS - begun)) s after a daemon's end: $(cat error)"
+wait "$daemon" || true
 daemon=
