@@ -81,7 +81,7 @@ static void add_figures(cJSON *to, const char *name, const CheckJacobian *f) {
   cJSON *figures = cJSON_AddObjectToObject(to, name);
   cJSON_AddNumberToObject(figures, "median", f->median);
   cJSON_AddNumberToObject(figures, "max", f->max);
-  if (f->step < 0) return;
+  if (f->row < 0) return;  // it has no entries
   cJSON_AddNumberToObject(figures, "step", f->step);
   cJSON_AddNumberToObject(figures, "row", f->row);
   cJSON_AddNumberToObject(figures, "column", f->column);
@@ -179,9 +179,9 @@ static void print_gradient(const CheckGradientReport *g) {
   printf("%-22s %12.3e %12.3e %10d %8d\n", "A", g->A.median, g->A.max, g->steps_compared, g->steps_skipped);
   printf("%-22s %12.3e %12.3e\n", "B", g->B.median, g->B.max);
   printf("%-22s %12s %12.3e %10d %8d\n", "rollout", "", g->rollout_max, g->rollout_compared, g->rollout_skipped);
-  if (g->A.step >= 0) printf("largest of A: step %d, row %d, column %d", g->A.step, g->A.row, g->A.column);
-  if (g->B.step >= 0) printf("; of B: step %d, row %d, column %d", g->B.step, g->B.row, g->B.column);
-  if (g->A.step >= 0) printf("\n");
+  if (g->A.row >= 0) printf("largest of A: step %d, row %d, column %d", g->A.step, g->A.row, g->A.column);
+  if (g->B.row >= 0) printf("; of B: step %d, row %d, column %d", g->B.step, g->B.row, g->B.column);
+  if (g->A.row >= 0) printf("\n");
 }
 
 static void print_integration(const CheckIntegrationReport *i) {

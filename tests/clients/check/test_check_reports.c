@@ -132,6 +132,22 @@ static void report_of_fields(void) {
 }
 
 // Cylinders that lie on each other: which of equally deep points counts is rounding's choice.
+// A Jacobian without entries has no largest one.
+static void report_without_controls(void) {
+  static char out[200000];
+  write_file("check_passive.xml",
+             "<mujoco><worldbody><body><joint/><geom size='.1' pos='.1 0 0'/></body></worldbody></mujoco>");
+  assert_int_equal(run(SN_CHECK " check_passive.xml --gradient --steps 4 2>&1", out, sizeof out), 0);
+  assert_int_equal(count_of(out, "largest of A: step "), 1);
+  assert_int_equal(count_of(out, "of B: step"), 0);
+  cJSON *root = report_of("check_passive.xml --gradient --steps 4", 0, "agrees");
+  const cJSON *gradient = cJSON_GetObjectItem(root, "gradient");
+  assert_true(cJSON_HasObjectItem(cJSON_GetObjectItem(gradient, "A"), "row"));
+  assert_false(cJSON_HasObjectItem(cJSON_GetObjectItem(gradient, "B"), "row"));
+  cJSON_Delete(root);
+  unlink("check_passive.xml");
+}
+
 static void report_of_a_difference(void) {
   cJSON *root = report_of("check_flat.xml --steps 200 --strict", 1, "differs");
   const cJSON *field = cJSON_GetObjectItem(cJSON_GetObjectItem(root, "fields"), "contact_pos_edged");
@@ -376,6 +392,7 @@ static void the_report_is_as_documented(void **state) {
   report_of_fields();
   report_of_a_difference();
   report_of_gradients();
+  report_without_controls();
   report_of_motions();
   reports_of_failures();
   reports_of_the_past();
