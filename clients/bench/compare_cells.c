@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "clients/base/api.h"
 #include "clients/base/statistics.h"
@@ -98,6 +99,9 @@ static cJSON **place_of(Compare *x, const cJSON *o) {
 }
 
 SinewStatus compare_read(Compare *x, SinewError *err) {
+  struct stat is;
+  // A pipe or a device is written to alone: reading it could wait, or never end.
+  if (stat(x->out, &is) == 0 && !S_ISREG(is.st_mode)) return SINEW_OK;
   FILE *in = fopen(x->out, "r");
   if (!in) return errno == ENOENT ? SINEW_OK : api_fail(err, SINEW_ERR_IO, "%s: %s", x->out, strerror(errno));
   char *line = NULL;
@@ -119,18 +123,19 @@ SinewStatus compare_read(Compare *x, SinewError *err) {
 
 // Appends; behind a line that was cut short on a new one.
 static SinewStatus open_out(Compare *x, SinewError *err) {
-  x->lines = fopen(x->out, "a+");
+  struct stat is;
+  x->lines = fopen(x->out, stat(x->out, &is) == 0 && !S_ISREG(is.st_mode) ? "a" : "a+");
   if (!x->lines) return api_fail(err, SINEW_ERR_IO, "%s: %s", x->out, strerror(errno));
   if (fseek(x->lines, -1, SEEK_END) == 0 && fgetc(x->lines) != '\n') fputc('\n', x->lines);
   fseek(x->lines, 0, SEEK_END);
   return SINEW_OK;
 }
 
-static void write_line(FILE *out, const cJSON *o) {
+static SinewStatus write_line(const Compare *x, const cJSON *o, SinewError *err) {
   char *text = cJSON_PrintUnformatted(o);
-  fprintf(out, "%s\n", text);
-  fflush(out);
+  const bool good = text && fprintf(x->lines, "%s\n", text) > 0 && fflush(x->lines) == 0;
   cJSON_free(text);
+  return good ? SINEW_OK : api_fail(err, SINEW_ERR_IO, "%s: %s", x->out, strerror(errno));
 }
 
 //------------------------------------------------------------------------------------ progress
@@ -243,8 +248,7 @@ static SinewStatus run_cell(Compare *x, int mode, int planner, int seed, SinewEr
   if (by_work(x, mode)) cJSON_AddStringToObject(o, "work", work);
   *compare_cell(x, mode, planner, seed) = o;
   x->done++;
-  write_line(x->lines, o);
-  return SINEW_OK;
+  return write_line(x, o, err);
 }
 
 SinewStatus compare_run(Compare *x, SinewError *err) {
