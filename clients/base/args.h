@@ -11,6 +11,8 @@ enum { SN_ARG_LIST = 16 };  // most numbers of a list
 double sn_arg_number(const struct argp_state *state, const char *name, const char *arg, double least, double most);
 // Reads the value of option --name: a number from 1 to `most`.
 int sn_arg_count(const struct argp_state *state, const char *name, const char *arg, int most);
+// Reads the value of option --name: a number from 0 to `most`.
+int sn_arg_index(const struct argp_state *state, const char *name, const char *arg, int most);
 // Reads the value of option --seed: a number from 0.
 long sn_arg_seed(const struct argp_state *state, const char *arg);
 // Reads the value of option --name: seconds above 0, at most 10,000.

@@ -10,7 +10,6 @@ enum { KEY_FOLDER = 512, KEY_DEVICE, KEY_THREADS, KEY_BLOCK_THREADS };
 
 static int parse(int key, char *arg, struct argp_state *state) {
   BenchBackendArgs *a = state->input;
-  char *end;
   switch (key) {
     case 'b':
       a->name = arg;
@@ -19,9 +18,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       a->folder = arg;
       return 0;
     case KEY_DEVICE:
-      a->device = (int)strtol(arg, &end, 10);
-      if (end == arg || *end || a->device < 0 || a->device > 999)
-        argp_error(state, "--device %s: a number from 0 to 999", arg);
+      a->device = sn_arg_index(state, "device", arg, 999);
       return 0;
     case KEY_BLOCK_THREADS:
       a->block_threads = sn_arg_count(state, "block-threads", arg, 256);

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "clients/base/statistics.h"
@@ -25,6 +26,11 @@ void bench_progress(const char *format, ...) {
 
 void bench_progress_end(void) {
   if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
+}
+
+void bench_report_failure(const char *model, const char *why) {
+  const bool named = *model && strncmp(why, model, strlen(model)) == 0;
+  fprintf(stderr, "sinew-bench: %s%s%s\n", named ? "" : model, named ? "" : ": ", why);
 }
 
 void bench_print_json(cJSON *o, bool one_line) {

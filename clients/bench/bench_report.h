@@ -13,6 +13,10 @@ void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)
 // Ends progress: removes its line from a terminal.
 void bench_progress_end(void);
 
+// Says on standard error why a model was not measured. Reasons of files that are read begin with its path; it is told
+// once.
+void bench_report_failure(const char *model, const char *why);
+
 // Prints o on standard output, on one line or on several, and deletes it.
 void bench_print_json(cJSON *o, bool one_line);
 

@@ -342,7 +342,7 @@ static void print_text(const Settings *s, const Figures *f, int diverged) {
 // ---- the mode ----
 
 static int fail(const Settings *s, const char *text, bool unsupported) {
-  fprintf(stderr, "sinew-bench: %s: %s\n", s->driven.model, text);
+  bench_report_failure(s->driven.model, text);
   return unsupported ? EXIT_UNSUPPORTED : EXIT_ERROR;
 }
 

@@ -173,7 +173,7 @@ int mode_device(int argc, char **argv) {
   SnCode code = open_sides(&x, &s, &err);
   if (code == SN_OK) code = measure(&x, &s, &contest, &err);
   if (code != SN_OK)
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.driven.model, err.text);
+    bench_report_failure(s.driven.model, err.text);
   else if (s.driven.json)
     print_json(&x, &s, &contest);
   else

@@ -254,9 +254,10 @@ static void pass_mujoco(Bench *b, const Settings *s, double *rollout, double *di
 }
 
 static SinewStatus measure(Bench *b, const Settings *s, SinewError *err) {
-  double warm;
-  SinewStatus status = pass_ours(b, s, b->plain, &warm, err);
-  if (status == SINEW_OK) status = pass_gradient(b, s, &warm, err);
+  double warm[2];
+  SinewStatus status = pass_ours(b, s, b->plain, warm, err);
+  if (status == SINEW_OK) status = pass_gradient(b, s, warm, err);
+  if (status == SINEW_OK) pass_mujoco(b, s, warm, warm + 1);
   for (int i = 0; i < s->of.driven.rounds && status == SINEW_OK; ++i) {
     bench_progress("round %d of %d", i + 1, s->of.driven.rounds);
     status = pass_ours(b, s, b->plain, &b->spent[0][i], err);
@@ -385,7 +386,7 @@ int mode_gradient(int argc, char **argv) {
   SinewError err = {0};
   Bench *b = calloc(1, sizeof *b);
   const SinewStatus status = b ? run(b, &s, &err) : api_fail(&err, SINEW_ERR_MEMORY, "out of memory");
-  if (status != SINEW_OK) fprintf(stderr, "sinew-bench: %s: %s\n", s.of.driven.model, err.text);
+  if (status != SINEW_OK) bench_report_failure(s.of.driven.model, err.text);
   if (b) close_bench(b);
   free(b);
   return status == SINEW_OK ? EXIT_MEASURED : status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;

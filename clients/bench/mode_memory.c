@@ -227,7 +227,7 @@ int mode_memory(int argc, char **argv) {
   }
   for (int i = 0; i < KINDS && code == SN_OK; ++i) code = measure(&s, i, &f[i], &err);
   if (code != SN_OK)
-    fprintf(stderr, "sinew-bench: %s: %s\n", s.model, err.text);
+    bench_report_failure(s.model, err.text);
   else if (s.json)
     print_json(&s, f);
   else

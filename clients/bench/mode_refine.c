@@ -148,8 +148,9 @@ static void print_text(const Bench *b) {
            number(row, "ms_an_iteration"), number(row, "ms_a_gradient"),
            bench_number(number(row, "over_one"), 2, over));
   }
-  printf("\na planner's plan: %.2f ms, %.3f ms an iteration; cost %.6g, then %.6g\n", b->plan, b->plan / s->iterations,
-         b->cost[0], b->plan_cost);
+  printf("\na planner's plan: %.2f ms, %.3f ms an iteration; cost ", b->plan, b->plan / s->iterations);
+  if (!isnan(b->cost[0])) printf("%.6g, then ", b->cost[0]);  // of one session with one start, where asked for
+  printf("%.6g\n", b->plan_cost);
 }
 
 // Takes the rows over.

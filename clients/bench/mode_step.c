@@ -18,6 +18,7 @@
 #include "clients/reference/mirror.h"
 #include "clients/reference/mujoco_drive.h"
 
+enum { KEY_JACOBIANS = 256 };
 enum { EXIT_MEASURED = 0, EXIT_UNSUPPORTED = 2, EXIT_ERROR = 3 };
 
 typedef struct Settings {
@@ -37,13 +38,15 @@ static int parse(int key, char *arg, struct argp_state *state) {
       s->batch.n = sn_arg_list(state, "worlds", arg, 1000000, s->batch.size, SN_ARG_LIST);
       return 0;
     case ARGP_KEY_END:
-      if (s->batch.backend.name && s->batch.n == 0) argp_error(state, "--backend needs --worlds");
+      if ((s->batch.backend.name || s->batch.backend.threads) && s->batch.n == 0)
+        argp_error(state, "--%s needs --worlds", s->batch.backend.name ? "backend" : "threads");
+      if (s->jacobians && s->batch.n > 0) argp_error(state, "--jacobians is of one world, without --worlds");
       if (s->driven.rounds == 0) s->driven.rounds = s->batch.n > 0 ? 3 : 9;
       return 0;
     case 'p':
       s->profile = true;
       return 0;
-    case 'j':
+    case KEY_JACOBIANS:
       s->jacobians = true;
       return 0;
     default:
@@ -197,7 +200,7 @@ int mode_step(int argc, char **argv) {
   static const struct argp_option options[] = {
       {"worlds", 'w', "LIST", 0, "rollouts of N worlds at once on a backend, e.g. 1,16,256,1024,8192,16384", 0},
       {"profile", 'p', NULL, 0, "time every stage too", 0},
-      {"jacobians", 'j', NULL, 0, "time the Jacobians A, B of a step too, in steps", 0},
+      {"jacobians", KEY_JACOBIANS, NULL, 0, "time the Jacobians A, B of a step too, in steps", 0},
       {0}};
   static const struct argp_child children[] = {{.argp = &driven_argp}, {.argp = &bench_backend_argp}, {0}};
   static const char doc[] =
@@ -234,7 +237,7 @@ int mode_step(int argc, char **argv) {
     else
       print_text(&s, &f, p);
   }
-  if (status != SINEW_OK) fprintf(stderr, "sinew-bench: %s: %s\n", s.driven.model, err.text);
+  if (status != SINEW_OK) bench_report_failure(s.driven.model, err.text);
   step_profile_free(p);
   close_run(&r);
   return status == SINEW_OK ? EXIT_MEASURED : status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;

@@ -94,6 +94,7 @@ static SnCode measure(RolloutBatch *x, int n, Row *row, SnError *err) {
   const int rounds = x->args->driven.rounds, steps = x->driven.steps;
   double ours[BENCH_ROUNDS], theirs[BENCH_ROUNDS], seconds[BENCH_ROUNDS];
   double taken = pass(x, n);
+  driven_model_mujoco(&x->driven);  // what is touched for the first time does not count for either
   *row = (Row){.worlds = n};
   for (int i = 0; i < n; ++i) row->diverged += !isfinite(x->cost[i]);
   for (int r = 0; r < rounds && taken >= 0; ++r) {
@@ -179,7 +180,7 @@ int rollout_batch_run(const RolloutBatchArgs *args) {
   if (code == SN_OK) code = profile(&x, &shares, &err);
   bench_progress_end();
   if (code != SN_OK)
-    fprintf(stderr, "sinew-bench: %s: %s\n", args->driven.model, err.text);
+    bench_report_failure(args->driven.model, err.text);
   else if (args->driven.json)
     print_json(&x, row, shares);
   else

@@ -326,7 +326,7 @@ status() { "$@" >/dev/null 2>err || echo $?; }
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --planner guess)" = 3 ] && grep -q "allowed" err || fail
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --cfd perhaps)" = 3 ] && grep -q "on or off" err || fail
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --contacts soft)" = 3 ] && grep -q "task or model" err || fail
-[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "at least 0" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency -1)" = 3 ] && grep -q "seconds from 0 to 10000" err || fail
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --latency 100)" = 3 ] && grep -q "latency" err || fail
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only guess)" = 3 ] && grep -q "none of adam" err || fail
 [ "$(status "$BIN/sinew-bench" compare --task arm_reach --only adam,sampling-65,ilqg)" = 3 ] && grep -q "'sampling-65' is none of adam" err || fail
@@ -344,6 +344,27 @@ scripts=$SOURCE/clients/scripts build=$(dirname "$BIN")
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1,x)" = 3 ] && grep -q "apart by commas" err || fail
 [ "$(status "$BIN/sinew-bench" gradient --model arm.xml --method guess)" = 3 ] && grep -q "sweep|products" err || fail
 [ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device -1)" = 3 ] && grep -q "from 0" err || fail
+# Numbers that an int does not hold are refused, not cut down to others; so is a seed that is none.
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --steps 4294967297)" = 3 ] && grep -q "'4294967297': expected a number from 1 to 100000" err || fail
+[ "$(status "$BIN/sinew-bench" mpc --task arm_reach --device 4294967296)" = 3 ] && grep -q "from 0 to 999" err || fail
+for seed in "" 99999999999999999999 -1; do
+  [ "$(status "$BIN/sinew-bench" step --model arm.xml --steps 1 --rounds 1 --seed "$seed")" = 3 ] && grep -q "expected a number from 0" err || fail
+done
+[ "$(status "$BIN/sinew-bench" sweep --task billiard --velocity cue_ball:6)" = 3 ] && grep -q "a dof from 0 to 5" err || fail
+# Nothing that is asked for is left out silently.
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1 --jacobians)" = 3 ] && grep -q "without --worlds" err || fail
+[ "$(status "$BIN/sinew-bench" step --model arm.xml --threads 2)" = 3 ] && grep -q "needs --worlds" err || fail
+# -j is JSON in every mode; a model that is not there is named once; what was not measured is not printed as a number.
+"$BIN/sinew-bench" step --model arm.xml --steps 2 --rounds 1 -j | python3 -m json.tool >/dev/null
+[ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && [ "$(grep -o "^sinew-bench: nothere.xml: [^:]*" err)" = "sinew-bench: nothere.xml: MuJoCo cannot load it" ] || fail
+"$BIN/sinew-bench" refine --task arm_reach --sessions 2 --starts 1 --iterations 1 --rounds 1 --steps 16 >text
+grep -q "an iteration; cost [0-9.]*$" text || { cat text >&2; exit 1; }
+# Lines of a comparison may go down a pipe, which is not read; where they cannot be written it fails. /dev/full can be
+# read without end, so memory is limited.
+compare() { "$BIN/sinew-bench" compare --task arm_reach --set adam_iterations=1 --quick --only adam --equal steps --picture none.png --quiet --out "$1"; }
+compare /dev/stdout 2>/dev/null | cat >lines
+head -1 lines | python3 -m json.tool >/dev/null
+[ "$(ulimit -v 4000000; status compare /dev/full)" = 3 ] && grep -q "^sinew-bench: /dev/full: No space" err || fail
 [ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err || fail
 echo '<mujoco><option integrator="discrete"/></mujoco>' >refused.xml
 [ "$(status "$BIN/sinew-bench" step --model refused.xml)" = 2 ] && grep -q discrete err || fail
