@@ -125,14 +125,14 @@ static int compare_doubles(const void *a, const void *b) {
 }
 
 double plant_record_quantile(const PlantRecord *r, size_t member, double q) {
-  double *x = allocate((size_t)r->nhandover, sizeof *x), value = NAN;
+  double *x = allocate((size_t)r->nhandover, sizeof *x);
   int n = 0;
   for (int i = 0; i < r->nhandover; ++i) {
     memcpy(x + n, (const char *)(r->handover + i) + member, sizeof *x);
     n += !isnan(x[n]);
   }
   qsort(x, (size_t)n, sizeof *x, compare_doubles);
-  if (n > 0) value = x[(int)fmin(n - 1, floor(q * n))];
+  const double value = sn_quantile(x, n, q);
   free(x);
   return value;
 }

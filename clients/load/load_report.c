@@ -22,13 +22,9 @@ typedef struct ReportStage {
   int least, most;                              // refined plans of a session
 } ReportStage;
 
-// Reads a quantile of x[0..n), which is sorted: of n numbers the share q is at most that.
-static double report_quantile(const double *x, int n, double q) { return n ? x[(int)fmax(0, ceil(q * n) - 1)] : NAN; }
-
 static ReportLatency report_latency(double *x, int n) {
   sn_median(x, n);  // sorts
-  return (ReportLatency){report_quantile(x, n, 0.5), report_quantile(x, n, 0.9), report_quantile(x, n, 0.99),
-                         report_quantile(x, n, 1)};
+  return (ReportLatency){sn_quantile(x, n, 0.5), sn_quantile(x, n, 0.9), sn_quantile(x, n, 0.99), sn_quantile(x, n, 1)};
 }
 
 static void report_count_sessions(const LoadStage *s, const LoadOptions *o, int *plans, ReportStage *r) {

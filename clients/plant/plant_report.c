@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/statistics.h"
 #include "clients/plant/plant.h"
 
 static int compare_doubles(const void *a, const void *b) {
@@ -18,7 +19,7 @@ static double latency_quantile(const PlantRecord *r, double q) {
   if (!sorted) abort();
   memcpy(sorted, r->latency, sizeof *sorted * (size_t)r->nplan);
   qsort(sorted, (size_t)r->nplan, sizeof *sorted, compare_doubles);
-  const double value = sorted[(int)fmin(r->nplan - 1, floor(q * r->nplan))];
+  const double value = sn_quantile(sorted, r->nplan, q);
   free(sorted);
   return value;
 }

@@ -1,4 +1,4 @@
-// The figures that checker, benchmark and tests judge by: a largest error that keeps NaN, and the median.
+// The figures that checker, benchmark and tests judge by: a largest error that keeps NaN, the median, quantiles.
 #include "clients/base/statistics.h"
 
 #include "tests/support/oracle.h"
@@ -44,8 +44,18 @@ static void median(void **state) {
   assert_true(isnan(sn_median(one, 0)));
 }
 
+// Of a hundred numbers 99 are at most their quantile 0.99, which is the 99th and not the largest.
+static void quantiles(void **state) {
+  (void)state;
+  double x[100];
+  for (int i = 0; i < 100; ++i) x[i] = i + 1;
+  for (int k = 0; k <= 100; ++k) assert_true(sn_quantile(x, 100, 0.01 * k) == (k ? k : 1));
+  assert_true(sn_quantile(x, 3, 0.5) == 2 && sn_quantile(x, 2, 0.5) == 1 && sn_quantile(x, 3, 0.99) == 3);
+  assert_true(sn_quantile(x, 1, 0) == 1 && sn_quantile(x, 1, 1) == 1 && isnan(sn_quantile(x, 0, 0.5)));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(larger), cmocka_unit_test(no_bound_allows),
-                                     cmocka_unit_test(median)};
+                                     cmocka_unit_test(median), cmocka_unit_test(quantiles)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,6 +127,9 @@ static void handovers(void **state) {
   assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 0) == 1);
   assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 0.5) == 2);
   assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 1) == 3);
+  for (int i = 3; i < 100; ++i) plant_record_handover(&r, &from, &to, 0.4, 5, 2);
+  r.handover[40].jump = 50;
+  assert_true(plant_record_quantile(&r, offsetof(PlantHandover, jump), 0.99) == 3);  // one of a hundred is beyond
   assert_true(isnan(plant_record_quantile(&r, offsetof(PlantHandover, position), 0.5)));
   assert_ptr_equal(plant_record_sample_at(&r, 0.3), r.sample + 3);
   assert_true(!plant_record_sample_at(&r, 0.35) && !plant_record_sample_at(&r, -0.1) && !plant_record_sample_at(&r, 9));
