@@ -56,6 +56,11 @@ BenchRatio bench_ratio(const double *a, const double *b, int n) {
   return r;
 }
 
+void bench_solver_print(const char *mujoco) {
+  if (strcmp(mujoco, "Newton") != 0)
+    printf("MuJoCo solves by %s, as the model asks, sinew by Newton's method\n", mujoco);
+}
+
 void bench_stage_print(const cJSON *shares) {
   const cJSON *x;
   printf("\n");

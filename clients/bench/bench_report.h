@@ -20,6 +20,9 @@ void bench_report_failure(const char *model, const char *why);
 // Prints o on standard output, on one line or on several, and deletes it.
 void bench_print_json(cJSON *o, bool one_line);
 
+// Prints a line where MuJoCo's solver, by its name, is another one than ours: their times compare solvers, too.
+void bench_solver_print(const char *mujoco);
+
 // Prints shares of stages as a table on standard output.
 void bench_stage_print(const cJSON *shares);
 

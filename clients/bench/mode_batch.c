@@ -283,6 +283,7 @@ static bool measure(Run *x, SinewError *err) {
 typedef struct Figures {
   double one, ours, mujoco, forward, back;
   BenchRatio speedup, to_mujoco, back_to_forward;
+  const char *solver;  // MuJoCo's
 } Figures;
 
 static Figures figures_of(Times *t, int rounds) {
@@ -313,6 +314,7 @@ static void print_json(const Settings *s, const Figures *f, int diverged) {
   cJSON_AddNumberToObject(o, "threads", s->threads);
   cJSON_AddNumberToObject(o, "rounds", s->driven.rounds);
   cJSON_AddNumberToObject(o, "diverged", diverged);
+  cJSON_AddStringToObject(o, "mujoco_solver", f->solver);
   cJSON_AddNumberToObject(o, "one_thread_ms", f->one);
   cJSON_AddNumberToObject(o, "sinew_ms", f->ours);
   cJSON_AddNumberToObject(o, "mujoco_ms", f->mujoco);
@@ -334,6 +336,7 @@ static void print_text(const Settings *s, const Figures *f, int diverged) {
          f->ours, 1e3 * steps / f->ours, f->speedup.median, f->speedup.low, f->speedup.high);
   printf("MuJoCo's rollout on %d threads %.1f ms: ratio %.3f (%.3f to %.3f)\n", s->threads, f->mujoco,
          f->to_mujoco.median, f->to_mujoco.low, f->to_mujoco.high);
+  bench_solver_print(f->solver);
   if (s->gradient)
     printf("rollouts that are kept %.1f ms, the way back %.1f ms: %.2f times (%.2f to %.2f)\n", f->forward, f->back,
            f->back_to_forward.median, f->back_to_forward.low, f->back_to_forward.high);
@@ -353,7 +356,8 @@ static int run(const Settings *s, const Inputs *in, const SinewModel *model) {
   const bool ok = room && open_ours(&x.one, model, s, 1, &err) && open_ours(&x.ours, model, s, s->threads, &err) &&
                   measure(&x, &err);
   if (ok) {
-    const Figures f = figures_of(x.times, s->driven.rounds);
+    Figures f = figures_of(x.times, s->driven.rounds);
+    f.solver = sn_mujoco_solver(in->mj);
     if (s->driven.json)
       print_json(s, &f, x.times->diverged);
     else

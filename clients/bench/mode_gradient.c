@@ -307,6 +307,7 @@ static void print_text(const Settings *s, const Bench *b, const Figures *f, cons
   printf("MuJoCo's rollout %.2f ms", f->theirs);
   if (b->differences) printf(", its differences %.1f ms: %.1f times the gradient", f->fd, f->times.median);
   printf("\n");
+  bench_solver_print(sn_mujoco_solver(b->mj));
   print_items(items);
   if (shares) bench_stage_print(shares);
 }
@@ -327,6 +328,7 @@ static void print_json(const Settings *s, const Bench *b, const Figures *f, cJSO
   cJSON_AddNumberToObject(root, "gradient_over_rollout", f->over.median);
   cJSON_AddNumberToObject(root, "gradient_over_rollout_low", f->over.low);
   cJSON_AddNumberToObject(root, "gradient_over_rollout_high", f->over.high);
+  cJSON_AddStringToObject(root, "mujoco_solver", sn_mujoco_solver(b->mj));
   cJSON_AddNumberToObject(root, "mujoco_rollout_ms", f->theirs);
   // cJSON writes NaN as null
   cJSON_AddNumberToObject(root, "mujoco_fd_ms", b->differences ? f->fd : NAN);

@@ -138,6 +138,7 @@ static double pass_jacobians(Run *r, double *A, double *B, SinewError *err) {
 typedef struct Figures {
   double sinew_us, mujoco_us, ratio, ratio_low, ratio_high;
   double jacobian_us, jacobian_steps;  // 0: not asked for
+  const char *solver;                  // MuJoCo's
 } Figures;
 
 // A and B beside a step, in turn.
@@ -166,7 +167,10 @@ static Figures measure(Run *r, int rounds) {
     theirs[i] = pass_mujoco(r);
     ratio[i] = ours[i] / theirs[i];
   }
-  Figures f = {sn_median(ours, rounds), sn_median(theirs, rounds), sn_median(ratio, rounds), 0, 0, 0, 0};
+  Figures f = {.sinew_us = sn_median(ours, rounds),
+               .mujoco_us = sn_median(theirs, rounds),
+               .ratio = sn_median(ratio, rounds),
+               .solver = sn_mujoco_solver(r->mj)};
   f.ratio_low = ratio[0];
   f.ratio_high = ratio[rounds - 1];
   return f;
@@ -177,6 +181,7 @@ static void print_json(const Settings *s, const Figures *f, const StepProfile *p
   cJSON_AddStringToObject(root, "model", s->driven.model);
   cJSON_AddNumberToObject(root, "steps", s->driven.steps);
   cJSON_AddNumberToObject(root, "rounds", s->driven.rounds);
+  cJSON_AddStringToObject(root, "mujoco_solver", f->solver);
   cJSON_AddNumberToObject(root, "sinew_us", f->sinew_us);
   cJSON_AddNumberToObject(root, "mujoco_us", f->mujoco_us);
   cJSON_AddNumberToObject(root, "ratio", f->ratio);
@@ -192,6 +197,7 @@ static void print_text(const Settings *s, const Figures *f, const StepProfile *p
   printf("%s: %d states, %d rounds, one thread\n", s->driven.model, s->driven.steps, s->driven.rounds);
   printf("sinew %.1f us, MuJoCo %.1f us, ratio %.3f (%.3f to %.3f)\n", f->sinew_us, f->mujoco_us, f->ratio,
          f->ratio_low, f->ratio_high);
+  bench_solver_print(f->solver);
   if (f->jacobian_us > 0) printf("A and B of a step: %.1f us, %.2f steps\n", f->jacobian_us, f->jacobian_steps);
   if (p) step_profile_print(p);
 }

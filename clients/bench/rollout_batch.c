@@ -148,6 +148,7 @@ static void print_json(const RolloutBatch *x, const Row *row, cJSON *shares) {
   cJSON_AddStringToObject(root, "device", x->on.text);
   cJSON_AddNumberToObject(root, "steps", x->driven.steps);
   cJSON_AddNumberToObject(root, "rounds", x->args->driven.rounds);
+  cJSON_AddStringToObject(root, "mujoco_solver", sn_mujoco_solver(x->driven.o.mj));
   rows = cJSON_AddArrayToObject(root, "rows");
   for (int i = 0; i < x->args->n; ++i) cJSON_AddItemToArray(rows, row_json(row + i, x->driven.steps));
   if (shares) cJSON_AddItemToObject(root, "stage_shares", shares);
@@ -155,8 +156,10 @@ static void print_json(const RolloutBatch *x, const Row *row, cJSON *shares) {
 }
 
 static void print_text(const RolloutBatch *x, const Row *row, const cJSON *shares) {
-  printf("%s: rollouts of %d steps, %d rounds\n%s\n\n", x->args->driven.model, x->driven.steps, x->args->driven.rounds,
+  printf("%s: rollouts of %d steps, %d rounds\n%s\n", x->args->driven.model, x->driven.steps, x->args->driven.rounds,
          x->on.text);
+  bench_solver_print(sn_mujoco_solver(x->driven.o.mj));
+  printf("\n");
   printf("%8s %12s %14s %20s %9s\n", "worlds", "us a step", "steps/s", "MuJoCo, one thread", "ratio");
   for (int i = 0; i < x->args->n; ++i) {
     const Row *r = row + i;

@@ -105,10 +105,6 @@ static void compare_more(const CheckRun *k, const Settings *s, CheckReport *r) {
   if (status != SINEW_OK) sn_fail(&r->err, SN_ERR_STATE, "%s", why.text);
 }
 
-static const char *solver_name(int solver) {
-  return solver == mjSOL_PGS ? "PGS" : solver == mjSOL_CG ? "CG" : "Newton";
-}
-
 static CheckVerdict verdict_of(const CheckReport *r) {
   const bool gradient = r->with_gradient && !check_gradient_agrees(&r->gradient);
   const bool integration = r->with_integration && !check_integration_agrees(&r->integration);
@@ -122,7 +118,7 @@ static CheckVerdict verdict_of(const CheckReport *r) {
 static CheckVerdict run(const Settings *s, CheckReport *r) {
   mjModel *mj = sn_oracle_read_file(r->model, &r->err);
   if (!mj) return CHECK_ERROR;
-  r->solver = solver_name(mj->opt.solver);
+  r->solver = sn_mujoco_solver(mj);
   int count = 0;
   char *unsupported = sn_import_unsupported(mj, &count);
   if (count) {

@@ -2,6 +2,10 @@
 
 #include "clients/reference/mujoco_reference.h"
 
+const char *sn_mujoco_solver(const mjModel *m) {
+  return m->opt.solver == mjSOL_PGS ? "PGS" : m->opt.solver == mjSOL_CG ? "CG" : "Newton";
+}
+
 // splitmix64 (S. Vigna, public domain)
 double sn_mujoco_uniform(uint64_t *rng) {
   uint64_t z = (*rng += 0x9e3779b97f4a7c15u);

@@ -14,6 +14,9 @@ mjModel *sn_oracle_read_file(const char *path, SnError *err);
 // Reads an MJCF string likewise.
 mjModel *sn_oracle_read_string(const char *xml, SnError *err);
 
+// Names the solver that a model asks MuJoCo for; that of our engine is always Newton's.
+const char *sn_mujoco_solver(const mjModel *m);
+
 // Draws a number, uniform in [-1, 1).
 double sn_mujoco_uniform(uint64_t *rng);
 

@@ -21,6 +21,16 @@ assert out["steps"] == 16 and out["sinew_us"] > 0 and out["mujoco_us"] > 0, out
 assert abs(out["ratio"] / (out["sinew_us"] / out["mujoco_us"]) - 1) < 0.5, out
 assert out["sinew_stages_us"]["kinematics"] > 0 and "mujoco_timers_us" in out, out
 PY
+# Where the model asks MuJoCo for another solver than ours, that is said beside the figures.
+sed 's|<mujoco>|<mujoco><option solver="PGS"/>|' arm.xml >pgs.xml
+for words in step "step --worlds 1" "gradient --fd-samples 1" "batch --count 1"; do
+  read -ra mode <<<"$words"
+  "$BIN/sinew-bench" "${mode[@]}" --model pgs.xml --steps 2 --rounds 1 >text
+  "$BIN/sinew-bench" "${mode[@]}" --model pgs.xml --steps 2 --rounds 1 --json >json
+  grep -qxF "MuJoCo solves by PGS, as the model asks, sinew by Newton's method" text && grep -q '"mujoco_solver":.*"PGS"' json || fail
+  "$BIN/sinew-bench" "${mode[@]}" --model arm.xml --steps 2 --rounds 1 >text
+  if grep -q Newton text; then fail; fi
+done
 # Rollouts through the public header; the way back on demand.
 "$BIN/sinew-bench" batch --model arm.xml --count 6 --steps 16 --rounds 3 --threads 2 --gradient --json >batch.json
 python3 - <<'PY'
