@@ -114,15 +114,19 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
   if (r->nmeasure > 0) printf("all of that was so in %.1f %% of the time\n", 100 * plant_record_score(r));
   printf("contacts of the %s, %g ms a step of the body, latency %g ms\n", r->task_contacts ? "task" : "model",
          1e3 * result->plant_step, 1e3 * c->latency);
-  printf("controls change by %.3g per second, and jump by %.3g (p50), %.3g (p99) from plan to plan\n",
-         result->variation, plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
-         plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
+  printf("controls change by %.3g per second", result->variation);
+  if (r->nhandover > 0)
+    printf(", and jump by %.3g (p50), %.3g (p99) from plan to plan",
+           plant_record_quantile(r, offsetof(PlantHandover, jump), 0.5),
+           plant_record_quantile(r, offsetof(PlantHandover, jump), 0.99));
+  printf("\n");
   if (result->stuck > 0) printf("%s, in %d of %d plans\n", result->last_stuck, result->stuck, r->nplan);
   const int patience = cJSON_GetObjectItem(result->settings, "patience")->valueint;
   if (patience > 0 && result->unimproved >= patience)
     printf("no improvement for %d of %d plans, one after the other\n", result->unimproved, r->nplan);
-  printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
-         result->iterations, result->threads);
+  if (r->nplan > 0)
+    printf("%.2f ms a plan, %.1f iterations, %d threads\n", cJSON_GetObjectItem(o, "ms_per_plan")->valuedouble,
+           result->iterations, result->threads);
   cJSON_Delete(o);
 }
 

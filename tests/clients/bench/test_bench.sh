@@ -58,6 +58,7 @@ assert a["settings"]["planner"] == "sampling" and a["settings"]["cfd"] == "none"
 PY
 # Columns of a run: a line a sample, the positions last.
 "$BIN/sinew-bench" mpc --task arm_reach --planner sampling --samples 4 --set iterations=1 --seconds 0.04 --quiet --data columns >text
+if grep -w nan text; then fail; fi  # of one plan nothing jumps
 [ "$(wc -l <columns)" = 10 ] && head -1 columns | grep -q '^time cost "hand_at_target" ctrl0 .* age jump qpos0 qpos1$' && awk 'NR > 1 && NF != 13 { exit 1 }' columns ||
   { cat columns >&2; exit 1; }
 # A cost that no control reaches: said in words and in numbers.
