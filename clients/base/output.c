@@ -14,9 +14,11 @@ bool sn_output_flush(void) { return fflush(stdout) == 0 && !ferror(stdout); }
 static void check(void) {
   errno = 0;
   if (sn_output_flush()) return;
-  // A write that failed before has no reason that is known any more.
-  fprintf(stderr, "%s: the output could not be written%s%s\n", guarded, errno ? ": " : "",
-          errno ? strerror(errno) : "");
+  int reason = errno;
+  // That of a write that failed before is not known any more: one more byte of what is broken anyway asks for it.
+  if (reason == 0 && write(STDOUT_FILENO, "\n", 1) < 0) reason = errno;
+  fprintf(stderr, "%s: the output could not be written%s%s\n", guarded, reason ? ": " : "",
+          reason ? strerror(reason) : "");
   _exit(lost);
 }
 

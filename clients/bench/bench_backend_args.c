@@ -32,7 +32,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
 }
 
 static const struct argp_option options[] = {
-    {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu)", 0},
+    {"backend", 'b', "NAME", 0, "where it is computed: cpu, cuda or cuda_double (default cpu; device: cuda)", 0},
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0,

@@ -32,7 +32,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
 static const struct argp_option options[] = {
     {"model", 'm', "MODEL.xml", 0, "the model", 0},
     {"steps", 'n', "N", 0, "steps of the rollout (default 256; device: 64)", 0},
-    {"rounds", 'r', "N", 0, "passes of all measurements (default 9; of many worlds 3)", 0},
+    {"rounds", 'r', "N", 0, "passes of all measurements (default 9; of many worlds 3; device: by --seconds)", 0},
     {"seed", 's', "N", 0, "seed of the controls (default 0)", 0},
     {"json", 'j', NULL, 0, "print JSON", 0},
     {0}};

@@ -37,6 +37,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       return 0;
     case ARGP_KEY_END:
       if (!s->backend.name) s->backend.name = "cuda";
+      if (s->driven.rounds > 0) argp_error(state, "--rounds: there are as many as --seconds allow");
       return 0;
     default:
       return ARGP_ERR_UNKNOWN;
@@ -165,7 +166,7 @@ int mode_device(int argc, char **argv) {
       "backend.";
   const struct argp argp = {.options = options, .parser = parse, .doc = doc, .children = children};
   argp_err_exit_status = EXIT_ERROR;
-  Settings s = {.driven = {.steps = 64, .rounds = 1}, .most = MOST, .seconds = 30};
+  Settings s = {.driven = {.steps = 64}, .most = MOST, .seconds = 30};
   argp_parse(&argp, argc, argv, 0, NULL, &s);
   SnError err = {0};
   SnContest contest;

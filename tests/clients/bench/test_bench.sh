@@ -365,6 +365,7 @@ done
 # Nothing that is asked for is left out silently.
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --worlds 1 --jacobians)" = 3 ] && grep -q "without --worlds" err || fail
 [ "$(status "$BIN/sinew-bench" step --model arm.xml --threads 2)" = 3 ] && grep -q "needs --worlds" err || fail
+[ "$(status "$BIN/sinew-bench" device --model arm.xml --rounds 2)" = 3 ] && grep -q "as many as --seconds allow" err || fail
 # -j is JSON in every mode; a model that is not there is named once; what was not measured is not printed as a number.
 "$BIN/sinew-bench" step --model arm.xml --steps 2 --rounds 1 -j | python3 -m json.tool >/dev/null
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && [ "$(grep -o "^sinew-bench: nothere.xml: [^:]*" err)" = "sinew-bench: nothere.xml: MuJoCo cannot load it" ] || fail

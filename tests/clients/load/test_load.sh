@@ -105,7 +105,7 @@ daemon=
 "$BIN/sinewd" --backend=cpu --endpoint="ipc://$work/s" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" --sessions=16 2>log &
 daemon=$!
 "$BIN/sinewctl" --endpoint "ipc://$work/s" --timeout 20 health >/dev/null
-"$BIN/sinew-load" -e "ipc://$work/s" --clients 16 --sessions 16 --seconds 1 --load 1 --rate 16 >table 2>error &
+"$BIN/sinew-load" -e "ipc://$work/s" --clients 16 --sessions 16 --seconds 3 --load 1 --rate 16 >table 2>error &
 load=$!
 for _ in $(seq 400); do ! grep -q '16 sessions open' error || break; sleep 0.05; done
 kill -KILL "$daemon"
