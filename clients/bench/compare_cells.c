@@ -83,12 +83,19 @@ static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
          (x->plan_seconds == 0 || compare_number(o, "plan_seconds") == x->plan_seconds);
 }
 
+// Whether a line of the file was measured on as many threads as are asked for. A report takes any, unless some are
+// asked for: the file may be another machine's.
+static bool has_threads(const Compare *x, const cJSON *o) {
+  const bool any = x->report && x->c.backend.threads == 0;
+  return any || compare_number(o, "threads") == bench_backend_threads(&x->c.backend);
+}
+
 // Does a line of the file belong to this comparison? Then its place.
 static cJSON **place_of(Compare *x, const cJSON *o) {
   const char *backend = cJSON_HasObjectItem(o, "backend") ? compare_text(o, "backend") : "cpu";
   if (strcmp(compare_text(o, "task"), x->c.task) != 0 || strcmp(backend, bench_backend_name(&x->c.backend)) != 0 ||
       compare_number(o, "seconds") != x->c.seconds || compare_number(o, "execute") != x->c.execute ||
-      strcmp(compare_text(o, "set"), x->set) != 0)
+      strcmp(compare_text(o, "set"), x->set) != 0 || !has_threads(x, o))
     return NULL;
   if (cJSON_HasObjectItem(o, "subject") && strcmp(compare_text(o, "subject"), x->subject) != 0) return NULL;
   const int seed = (int)compare_number(o, "seed") - 1;

@@ -373,7 +373,14 @@ done
 grep -q "an iteration; cost [0-9.]*$" text || { cat text >&2; exit 1; }
 # Lines of a comparison may go down a pipe, which is not read, and where they cannot be written it fails: here files may
 # have no bytes.
-compare() { timeout 60 "$BIN/sinew-bench" compare --task arm_reach --set adam_iterations=1 --quick --only adam --equal steps --picture none.png --quiet --out "$1"; }
+compare() { timeout 60 "$BIN/sinew-bench" compare --task arm_reach --set adam_iterations=1 --quick --only adam --equal steps --picture none.png --quiet --out "$@"; }
+# Cells of other threads are others: they take other times.
+for threads in 1 2 1; do
+  compare threads.jsonl --threads $threads >/dev/null 2>&1
+done
+[ "$(wc -l <threads.jsonl)" = 2 ] || fail
+compare threads.jsonl --report >/dev/null 2>&1
+[ "$(status compare threads.jsonl --report --threads 3)" = 3 ] && grep -q "has no cell" err || fail
 mkfifo pipe
 cat pipe >lines &
 compare pipe >/dev/null 2>&1
