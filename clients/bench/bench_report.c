@@ -29,7 +29,8 @@ void bench_progress_end(void) {
 }
 
 void bench_report_failure(const char *model, const char *why) {
-  const bool named = *model && strncmp(why, model, strlen(model)) == 0;
+  const size_t n = strlen(model);
+  const bool named = strncmp(why, model, n) == 0 && why[n] == ':';
   fprintf(stderr, "sinew-bench: %s%s%s\n", named ? "" : model, named ? "" : ": ", why);
 }
 

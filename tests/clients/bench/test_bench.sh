@@ -369,6 +369,8 @@ done
 # -j is JSON in every mode; a model that is not there is named once; what was not measured is not printed as a number.
 "$BIN/sinew-bench" step --model arm.xml --steps 2 --rounds 1 -j | python3 -m json.tool >/dev/null
 [ "$(status "$BIN/sinew-bench" step --model nothere.xml)" = 3 ] && [ "$(grep -o "^sinew-bench: nothere.xml: [^:]*" err)" = "sinew-bench: nothere.xml: MuJoCo cannot load it" ] || fail
+echo '<mujoco/>' >nothing
+[ "$(status "$BIN/sinew-bench" gradient --model nothing)" = 3 ] && grep -qx "sinew-bench: nothing: nothing in the model moves" err || fail
 "$BIN/sinew-bench" refine --task arm_reach --sessions 2 --starts 1 --iterations 1 --rounds 1 --steps 16 >text
 grep -q "an iteration; cost [0-9.]*$" text || { cat text >&2; exit 1; }
 # Lines of a comparison may go down a pipe, which is not read, and where they cannot be written it fails: here files may
