@@ -69,7 +69,7 @@ const char *compare_text(const cJSON *o, const char *name) {
 //------------------------------------------------------------------------------------ the file
 
 // Whether a line of the file is of this mode and planner; plans at equal time had the time, or the work, that is asked
-// for, and by the clock as many threads.
+// for.
 static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
   char own[COMPARE_TEXT];
   compare_own_settings(x, mode, planner, own);
@@ -78,9 +78,7 @@ static bool is_cell(const Compare *x, const cJSON *o, int mode, int planner) {
     return false;
   if (mode == COMPARE_STEPS) return true;
   if (x->processor != cJSON_HasObjectItem(o, "work")) return false;
-  if (x->processor) return true;
-  return compare_number(o, "threads") == bench_backend_threads(&x->c.backend) &&
-         (x->plan_seconds == 0 || compare_number(o, "plan_seconds") == x->plan_seconds);
+  return x->processor || x->plan_seconds == 0 || compare_number(o, "plan_seconds") == x->plan_seconds;
 }
 
 // Whether a line of the file was measured on as many threads as are asked for. A report takes any, unless some are
