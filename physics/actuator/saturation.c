@@ -59,13 +59,16 @@ SN_FUNC void sn_actuation_motion(const SnModel *m, const SnWorld *w, SnAdjoint *
   if (!*a->sat_on) {
     *a->sat_on = 1;
     sn_zero(a->sat_motion, m->nv);
-    sn_zero(a->sat_twist, 6);
-    sn_zero(a->sat_twist_bar, 6);
+    sn_zero(a->sat_twist, 6 * m->nactmotion);
+    sn_zero(a->sat_twist_bar, 6 * m->nactmotion);
     sn_zero(a->sat_ten_bar, m->ntendon);
     sn_copy(a->sat_trn_bar, w->actuator_force, m->nout);
   }
   a->sat_motion[dof] += bar;
-  for (int k = 0; k < m->nlink; ++k) sat_propagate(m, w, a, m->level_body[k]);
+  const int first = m->dof_bodyid[dof];
+  for (int link = first; link <= m->body_last[first]; ++link)
+    for (int e = 0; e < 6 && m->link_of_body[link] == link; ++e)
+      a->sat_twist[6 * link + e] += w->cdof[6 * dof + e] * bar;
 }
 #endif
 

@@ -36,7 +36,8 @@ SN_LOCAL sn_real limited_value(const SnModel *m, const SnWorld *w, int type, int
 #if !defined(SN_PACK)
 SN_FUNC sn_real sn_tendon_limit_pull(const SnModel *m, const SnWorld *w, int row) {
   const int t = w->efc_id[row];
-  return w->efc_pos[row] == bound_distance(m->tendon_range + 2 * t, 0, w->ten_length[t]) ? 1 : -1;
+  const bool second = row > 0 && w->efc_type[row - 1] == SN_CNSTR_LIMIT_TENDON && w->efc_id[row - 1] == t;
+  return !second && w->efc_pos[row] == bound_distance(m->tendon_range + 2 * t, 0, w->ten_length[t]) ? 1 : -1;
 }
 #endif
 

@@ -111,9 +111,10 @@ static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
     sn_issue(b->issues, e->place, "sensor '%s' has %d numbers, allowed are sensors of 1, of 3 or of a quaternion",
              sn_model_name(m, SN_NAME_SENSOR, i), dim);
   else if (!e->all && sensor_type_is_known(m->sensor_type[i]))
-    sn_issue(b->issues, e->place,
-             "sensor '%s' is a %s that the engine does not compute: planner/tasks/README.md says why",
-             sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
+    sn_issue(
+        b->issues, e->place,
+        "sensor '%s' is of the type %s, which the engine does not compute there: planner/tasks/README.md says where",
+        sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
   else if (!e->all)
     sn_issue(b->issues, e->place,
              "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES,

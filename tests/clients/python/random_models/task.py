@@ -111,9 +111,7 @@ class TaskMaker:
         m = self.model
         if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR:
             return None  # a task computes them all the same, MuJoCo does not
-        usable = [
-            i for i in range(m.nsensor) if int(m.sensor_type[i]) not in NOT_LOOKED_AT and m.sensor_dim[i] in (1, 3, 4)
-        ]
+        usable = [i for i in range(m.nsensor) if self._may_look_at(i)]
         if not usable:
             return None
         i = self.draw.pick(usable)
@@ -121,6 +119,13 @@ class TaskMaker:
         acts = bool(stage == mujoco.mjtStage.mjSTAGE_ACC) or int(m.sensor_type[i]) in LIMITS
         residual, size = {"sensor": m.sensor(i).name}, int(m.sensor_dim[i])
         return self._with_axis(residual, [3], axis, acts) if size == 3 else Looked(residual, [size], acts)
+
+    def _may_look_at(self, i: int) -> bool:
+        m = self.model
+        kind, of = int(m.sensor_type[i]), int(m.sensor_objid[i])
+        if kind == mujoco.mjtSensor.mjSENS_TORQUE and m.site_bodyid[of] == 0:
+            return False
+        return kind not in NOT_LOOKED_AT and m.sensor_dim[i] in (1, 3, 4)
 
     def _list(self, quantity: str) -> Looked | None:
         m, d = self.model, self.draw
