@@ -76,6 +76,13 @@ static const char sensors[] =
     "tendon='x'/><jointlimitfrc joint='finger' cutoff='.5'/><actuatorfrc actuator='p'/><framepos objtype='site' "
     "objname='hand'/><jointvel joint='elbow'/>";
 
+// Two balls whose contact turns with them and passes torques on in all directions.
+static const char balls[] =
+    "<worldbody><body pos='0 0 3'><joint type='ball'/><geom type='sphere' size='.5' pos='.1 0 0' condim='6' friction='"
+    ".7 .2 .1' solref='.2 1'/><site name='ball' pos='.1 .2 0' euler='7 8 9'/></body><body pos='.8 0 3'><joint "
+    "type='slide' axis='.2 0 1'/><joint type='slide' axis='0 1 .1'/><geom size='.5'/></body></worldbody>"
+    "<sensor><force site='ball'/><torque site='ball'/></sensor>";
+
 typedef struct Case {
   const char *name, *option;
 } Case;
@@ -101,7 +108,9 @@ static void load(SnOracle *o, const Case *c) {
 static void draw(SnOracle *o) {
   sn_oracle_randomize(o, 0.3);
   mjData *d = o->d;
-  const int box = o->mj->jnt_qposadr[o->mj->body_jntadr[mj_name2id(o->mj, mjOBJ_BODY, "box")]];
+  const int body = mj_name2id(o->mj, mjOBJ_BODY, "box");
+  if (body < 0) return;
+  const int box = o->mj->jnt_qposadr[o->mj->body_jntadr[body]];
   const double place[7] = {0.9, 0.2, 0.09, 1, 0.02, 0.01, 0.1};
   for (int i = 0; i < 7; ++i) d->qpos[box + i] = place[i] + 0.02 * sn_oracle_uniform(o);
   double turn = 0;
@@ -244,32 +253,50 @@ static void adjoint(void *context, const double *ybar, double *xbar) {
   sn_grad_world_result(g, xbar);
 }
 
+// Gradients of all sensors of a model, with and without a step; frees the model.
+static void gradient(SnOracle *o, const char *what) {
+  static Gradient x;
+  for (int step = 0; step < 2; ++step) {
+    char name[60];
+    snprintf(name, sizeof name, "%s%s", what, step ? ", with a step" : "");
+    sn_grad_world_init(&x.g, o);
+    x.step = step == 1;
+    for (int i = 0; i < o->m->nsensor; ++i) assert_true(sn_sensor_differentiable(o->m, i));
+    const SnGradCase c = {.name = name,
+                          .nx = sn_grad_world_nx(&x.g),
+                          .ny = o->m->nsensordata + (step ? o->m->nv : 0),
+                          .context = &x,
+                          .sample = sample_state,
+                          .forward = forward,
+                          .adjoint = adjoint,
+                          .step = 1e-7,
+                          .tolerance = 1e-5,
+                          .samples = 6};
+    sn_gradcheck(&c, 1);
+    sn_grad_world_free(&x.g);
+  }
+  sn_oracle_free(o);
+}
+
 static void gradients(void **state) {
   (void)state;
-  static Gradient x;
-  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
-    for (int step = 0; step < 2; ++step) {
-      SnOracle o;
-      char name[60];
-      load(&o, cases + k);
-      snprintf(name, sizeof name, "%s%s", cases[k].name, step ? ", with a step" : "");
-      sn_grad_world_init(&x.g, &o);
-      x.step = step == 1;
-      for (int i = 0; i < o.m->nsensor; ++i) assert_true(sn_sensor_differentiable(o.m, i));
-      const SnGradCase c = {.name = name,
-                            .nx = sn_grad_world_nx(&x.g),
-                            .ny = o.m->nsensordata + (step ? o.m->nv : 0),
-                            .context = &x,
-                            .sample = sample_state,
-                            .forward = forward,
-                            .adjoint = adjoint,
-                            .step = 1e-7,
-                            .tolerance = 1e-5,
-                            .samples = 6};
-      sn_gradcheck(&c, 1);
-      sn_grad_world_free(&x.g);
-      sn_oracle_free(&o);
-    }
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+    SnOracle o;
+    load(&o, cases + k);
+    gradient(&o, cases[k].name);
+  }
+}
+
+static void gradients_through_turning_contacts(void **state) {
+  (void)state;
+  const char *cone[] = {"pyramidal", "elliptic"};
+  for (int k = 0; k < 2; ++k) {
+    SnOracle o;
+    char xml[1000];
+    snprintf(xml, sizeof xml, "<mujoco><option cone='%s'/>%s</mujoco>", cone[k], balls);
+    sn_oracle_load_string(&o, xml);
+    gradient(&o, k == 0 ? "two balls, pyramids" : "two balls, elliptic");
+  }
 }
 
 // A contact between bodies of a subtree is within it, and does not count; for one of them it does.
@@ -355,7 +382,8 @@ static void welded(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(values), cmocka_unit_test(gradients), cmocka_unit_test(within),
-                                     cmocka_unit_test(between_bounds), cmocka_unit_test(welded)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(values), cmocka_unit_test(gradients),      cmocka_unit_test(gradients_through_turning_contacts),
+      cmocka_unit_test(within), cmocka_unit_test(between_bounds), cmocka_unit_test(welded)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
