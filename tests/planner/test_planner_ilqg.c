@@ -45,12 +45,12 @@ static void write_linear(char *xml, size_t size, const char *limit) {
       limit, limit, limit, limit);
 }
 
-static void open_linear(Linear *x, const char *limit, int iterations) {
+static void open_linear_task(Linear *x, const char *text, const char *limit, int iterations) {
   SnError err = {0};
   char xml[2000];
   write_linear(xml, sizeof xml, limit);
   sn_oracle_load_string(&x->o, xml);
-  x->task = sn_task_parse(linear_task, strlen(linear_task), "linear.yaml", &err);
+  x->task = sn_task_parse(text, strlen(text), "linear.yaml", &err);
   if (!x->task) fail_msg("%s", err.text);
   x->pool = sn_pool_create(1, &err);
   x->cpu = sn_backend_cpu(x->pool, &err);
@@ -62,6 +62,10 @@ static void open_linear(Linear *x, const char *limit, int iterations) {
   def.settings.ilqg_iterations = iterations;
   x->p = sn_planner_create(&def, &err);
   if (!x->p) fail_msg("%s", err.text);
+}
+
+static void open_linear(Linear *x, const char *limit, int iterations) {
+  open_linear_task(x, linear_task, limit, iterations);
 }
 
 static void close_linear(Linear *x) {
@@ -198,6 +202,35 @@ static void limits(void **state) {
   }
   assert_in_range(held, 5, STEPS * 2 - 5);
   close_linear(&x);
+}
+
+// Where a control changes nothing, the pass without regularisation fails: it begins anew with the least there is, and
+// the plan is that of who asks for so much.
+static void pass_begins_anew(void **state) {
+  (void)state;
+  const double regularization[] = {0, 1e-6, 4e-6};
+  static sn_real ctrl[3][STEPS * NU], gain[3][STEPS * NU * N];
+  char text[1000];
+  snprintf(text, sizeof text, "%.*s", (int)(strstr(linear_task, "  - {name: filter") - linear_task), linear_task);
+  for (int i = 0; i < 3; ++i) {
+    SnError err = {0};
+    Linear x;
+    open_linear_task(&x, text, "1000", 1);
+    SnSettings s = x.task->settings;
+    s.ilqg_iterations = 1;
+    s.ilqg_regularization = regularization[i];
+    if (sn_planner_configure(x.p, &s, &err) != SN_OK) fail_msg("%s", err.text);
+    SnPlanRequest r = request_of(x.p, 0);
+    r.gain_rows = STEPS;
+    const SnPlan plan = plan_of(x.p, &r);
+    assert_true(plan.cost_after < plan.cost_before / 4 && plan.gain && plan.gain_rows == STEPS);
+    memcpy(ctrl[i], plan.ctrl, sizeof ctrl[i]);
+    memcpy(gain[i], plan.gain, sizeof gain[i]);
+    close_linear(&x);
+  }
+  assert_memory_equal(ctrl[0], ctrl[1], sizeof ctrl[0]);
+  assert_memory_equal(gain[0], gain[1], sizeof gain[0]);
+  assert_memory_not_equal(ctrl[1], ctrl[2], sizeof ctrl[1]);
 }
 
 // ---- the bench body ----
@@ -459,9 +492,10 @@ static void heap(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),          cmocka_unit_test(improves),
-      cmocka_unit_test(repeats),       cmocka_unit_test(deadline),        cmocka_unit_test(diverging),
-      cmocka_unit_test(gains),         cmocka_unit_test(looked_at),       cmocka_unit_test(refused),
-      cmocka_unit_test(live),          cmocka_unit_test(more_candidates), cmocka_unit_test(heap)};
+      cmocka_unit_test(riccati_gains), cmocka_unit_test(limits),  cmocka_unit_test(pass_begins_anew),
+      cmocka_unit_test(improves),      cmocka_unit_test(repeats), cmocka_unit_test(deadline),
+      cmocka_unit_test(diverging),     cmocka_unit_test(gains),   cmocka_unit_test(looked_at),
+      cmocka_unit_test(refused),       cmocka_unit_test(live),    cmocka_unit_test(more_candidates),
+      cmocka_unit_test(heap)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

@@ -111,14 +111,21 @@ static void reported_numbers(void **state) {
   }
 }
 
-// The plan of a sledge by its motor: a control has that effect, and a range of 8 over that.
-static void plan_sledge(int kind, double gear, double number[3], double *ctrl) {
+typedef struct Sledge {
+  SnOracle o;
+  SnTask *task;
+  SnPool *pool;
+  SnBackend *cpu;
+  SnPlanner *p;
+} Sledge;
+
+// A sledge and its motor: a control has that effect, and a range of 8 over that.
+static void open_sledge(Sledge *x, int kind, double gear) {
   static const char *const text =
       "model: sledge.xml\nsettings: {horizon: 20, knots: 5}\nterms:\n"
       "  - {name: place, residual: {joint_position: all}, target: [0.5], norm: squared, weight: 3, terminal: 9}\n"
       "  - {name: speed, residual: {joint_velocity: all}, norm: squared, weight: 0.2}\n";
   char xml[500];
-  SnOracle o;
   SnError err = {0};
   snprintf(
       xml, sizeof xml,
@@ -126,33 +133,42 @@ static void plan_sledge(int kind, double gear, double number[3], double *ctrl) {
       "<geom size='.1' mass='1'/></body></worldbody><actuator><motor joint='rail' gear='%g' ctrlrange='-%g %g' "
       "ctrllimited='true'/></actuator></mujoco>",
       gear, 8 / gear, 8 / gear);
-  sn_oracle_load_string(&o, xml);
-  SnTask *of = sn_task_parse(text, strlen(text), "task.yaml", &err);
-  if (!of) fail_msg("%s", err.text);
-  SnPool *pool = sn_pool_create(1, &err);
-  SnBackend *cpu = sn_backend_cpu(pool, &err);
+  sn_oracle_load_string(&x->o, xml);
+  x->task = sn_task_parse(text, strlen(text), "task.yaml", &err);
+  if (!x->task) fail_msg("%s", err.text);
+  x->pool = sn_pool_create(1, &err);
+  x->cpu = sn_backend_cpu(x->pool, &err);
   SnPlannerDef def = sn_default_planner_def();
-  def.model = o.m;
-  def.task = of;
-  def.backend = cpu;
+  def.model = x->o.m;
+  def.task = x->task;
+  def.backend = x->cpu;
   def.settings = settings_of(kind);
   def.settings.horizon = 20;
   def.settings.adam_iterations = def.settings.ilqg_iterations = 5;
   def.settings.ilqg_regularization = 1e-3;
-  SnPlanner *p = sn_planner_create(&def, &err);
-  if (!p) fail_msg("%s", err.text);
-  const SnPlanRequest r = request_of(p, 0);
-  const SnPlan plan = plan_of(p, &r);
+  x->p = sn_planner_create(&def, &err);
+  if (!x->p) fail_msg("%s", err.text);
+}
+
+static void close_sledge(Sledge *x) {
+  sn_planner_free(x->p);
+  sn_backend_free(x->cpu);
+  sn_pool_free(x->pool);
+  sn_task_free(x->task);
+  sn_oracle_free(&x->o);
+}
+
+static void plan_sledge(int kind, double gear, double number[3], double *ctrl) {
+  Sledge x;
+  open_sledge(&x, kind, gear);
+  const SnPlanRequest r = request_of(x.p, 0);
+  const SnPlan plan = plan_of(x.p, &r);
   assert_true(plan.nstep == 20 && plan.nu == 1);
   number[0] = plan.cost_after;
   number[1] = plan.cost_before;
   number[2] = isnan(plan.gradient_norm) ? 0 : plan.gradient_norm;
   for (int t = 0; t < 20; ++t) ctrl[t] = (double)plan.ctrl[t];
-  sn_planner_free(p);
-  sn_backend_free(cpu);
-  sn_pool_free(pool);
-  sn_task_free(of);
-  sn_oracle_free(&o);
+  close_sledge(&x);
 }
 
 // Controls are sought in units of their range: of a quarter of the effect over four times the range plans are four
@@ -168,6 +184,36 @@ static void units(void **state) {
     assert_true(fabs(a[2] - b[2]) <= SN_TOL(1e-7, 1e-2) * a[2]);
     for (int t = 0; t < 20; ++t) assert_true(fabs(4 * ctrl[0][t] - ctrl[1][t]) < SN_TOL(1e-7, 1e-2));
   }
+}
+
+// A warm start that diverges, all of it at a limit: lbfgs goes back half the way until it does not, and from there
+// finds what it finds without that start.
+static void limits_after_a_way_back(void **state) {
+  (void)state;
+  double cost[2];
+  for (int astray = 0; astray < 2; ++astray) {
+    Sledge x;
+    SnError err = {0};
+    SnSettings s = settings_of(SN_PLANNER_LBFGS);
+    s.horizon = 20;
+    s.lbfgs_iterations = 60;
+    open_sledge(&x, SN_PLANNER_LBFGS, 4);
+    SnPlanRequest r = request_of(x.p, 0);
+    r.qpos = &(sn_real){-10};
+    const SnPlan far = plan_of(x.p, &r);
+    for (int t = 0; t < 20 && astray; ++t) assert_true(far.ctrl[t] == 2);
+    if (!astray) assert_int_equal(sn_planner_reset(x.p, 3, &err), SN_OK);
+    s.max_velocity = 1.5;
+    if (sn_planner_configure(x.p, &s, &err) != SN_OK) fail_msg("%s", err.text);
+    r.qpos = &(sn_real){SN_R(0.3)};
+    const SnPlan plan = plan_of(x.p, &r);
+    assert_true(astray ? isinf(plan.cost_before) : isfinite(plan.cost_before));
+    printf("cost %.9g, controls from %.3f\n", plan.cost_after, (double)plan.ctrl[0]);
+    assert_true(plan.ctrl[0] > 0.6);
+    cost[astray] = plan.cost_after;
+    close_sledge(&x);
+  }
+  assert_true(fabs(cost[0] - cost[1]) < SN_TOL(1e-4, 1e-3) * cost[0]);
 }
 
 // Settings of lbfgs's rule count from the next iteration on.
@@ -319,6 +365,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(improves),
                                      cmocka_unit_test(repeats),
                                      cmocka_unit_test(units),
+                                     cmocka_unit_test(limits_after_a_way_back),
                                      cmocka_unit_test(rule_of_lbfgs),
                                      cmocka_unit_test(reported_numbers),
                                      cmocka_unit_test(after_a_deadline),
