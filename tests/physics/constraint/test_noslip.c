@@ -89,13 +89,14 @@ static void check_state(SnOracle *o, const char *what) {
 
 static void over_cases(void (*load)(SnOracle *, const SnConstraintCase *), const char *name) {
   static const char *const option[] = {"noslip_iterations='1'", "noslip_iterations='4' noslip_tolerance='0'",
-                                       "noslip_iterations='30'", "noslip_iterations='30' noslip_tolerance='1e-3'"};
+                                       "noslip_iterations='30'", "noslip_iterations='30' noslip_tolerance='1e-3'",
+                                       "noslip_iterations='30' noslip_tolerance='1'"};
   const int n = sn_constraint_cases(cases, CASES);
   worst_qacc = worst_force = largest_change = 0;
   islands = rows_at_bounds = 0;
   for (int i = 0; i < n; i += 3) {
     SnOracle o;
-    cases[i].option = option[i / 3 % 4];
+    cases[i].option = option[i / 3 % 5];
     load(&o, cases + i);
     for (int k = 0; k < 6; ++k) {
       char what[300];
