@@ -136,6 +136,21 @@ static void same_bits(void **state) {
   }
 }
 
+static void roll(SnRolloutRunner *r, SnRollout *rollout, SnWorldStore *store) {
+  const SnClock clock = sn_clock_monotonic();
+  assert_int_equal(sn_rollout_runner_advance(r, rollout, store, &clock, INFINITY), SN_ROLLOUT_DONE);
+}
+
+// What is forgotten leaves its memory to the next rollout, however often.
+static void keeps_again(SnRolloutRunner *r, const SnRollout *start, SnWorldStore *store, bool whole) {
+  for (int again = 0; again < 20; ++again) {
+    SnRollout rollout = *start;
+    sn_world_store_clear(store, false);
+    roll(r, &rollout, store);
+    for (int t = 0; t <= STEPS; ++t) assert_int_equal(sn_world_store_whole(store, t), whole);
+  }
+}
+
 // A view holds what the world that is made again holds, where the way back reads it, and a world is there for each
 // state.
 static void kept_solution(void **state) {
@@ -157,8 +172,8 @@ static void kept_solution(void **state) {
     SnRollout rollout = sn_rollout_make(x.cost, &x.state, x.ctrl, x.target, STEPS, 1e3, &out);
     rollout.sum = sum;
     rollout.saved = saved;
-    const SnClock clock = sn_clock_monotonic();
-    assert_int_equal(sn_rollout_runner_advance(r, &rollout, store, &clock, INFINITY), SN_ROLLOUT_DONE);
+    const SnRollout start = rollout;
+    roll(r, &rollout, store);
     const SnRolloutVjp b = {.rollout = &rollout};
     void *memory[2] = {aligned_alloc(64, size), aligned_alloc(64, size)};
     SnWorld own, made, view;
@@ -177,21 +192,12 @@ static void kept_solution(void **state) {
       if (made.nefc[0] > 0) assert_memory_equal(view.hessian_inv, made.hessian_inv, nv * sizeof(sn_real));
       with_rows += made.nefc[0] > 0;
     }
-    // what is forgotten is no world any more, and leaves its memory to the next rollout
     const bool whole = sn_world_store_whole(store, 0);
     sn_world_store_clear(store, false);
-    for (int t = 0; t <= STEPS; ++t) {
-      assert_false(sn_world_store_whole(store, t));
-      assert_false(sn_world_store_view(store, m, sn_rollout_runner_lane(r), &b, t, &own, &view));
-    }
-    for (int again = 0; again < 20; ++again) {
-      sn_world_store_clear(store, false);
-      rollout = sn_rollout_make(x.cost, &x.state, x.ctrl, x.target, STEPS, 1e3, &out);
-      rollout.sum = sum;
-      rollout.saved = saved;
-      assert_int_equal(sn_rollout_runner_advance(r, &rollout, store, &clock, INFINITY), SN_ROLLOUT_DONE);
-      for (int t = 0; t <= STEPS; ++t) assert_int_equal(sn_world_store_whole(store, t), whole);
-    }
+    for (int t = 0; t <= STEPS; ++t)
+      assert_false(sn_world_store_whole(store, t) ||
+                   sn_world_store_view(store, m, sn_rollout_runner_lane(r), &b, t, &own, &view));
+    keeps_again(r, &start, store, whole);
     print_message("model %d: %d of %d states have rows\n", i, with_rows, STEPS + 1);
     sn_real *const arrays[] = {out.time, out.qpos, out.qvel, out.act, out.qacc, saved};
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; ++k) free(arrays[k]);
