@@ -75,7 +75,26 @@ static void limit_daemon(int what, rlim_t to) {
 
 // ---- stopped processes ----
 
-// The daemon stands still for longer than any lease. What was sent meanwhile counts: session and stream are there.
+// A session that asks for nothing until it is looked for.
+static SinewSession *open_quiet(SinewClient **quiet) {
+  SinewSessionDef def = sinew_default_session();
+  def.task = "arm_reach";
+  def.lease = 0.95 * stopped;
+  *quiet = sinew_client_connect(d.endpoint, 60, 0, &err);
+  SinewSession *session = sinew_session_open(*quiet, &def, &err);
+  assert_non_null(session);
+  return session;
+}
+
+static void expect_quiet(SinewClient *quiet, SinewSession *session) {
+  SinewState now = sinew_session_info(session)->initial;
+  if (sinew_session_plan(session, &now, 0.02, &err) != SINEW_OK) fail_msg("the quiet session: %s", err.text);
+  assert_int_equal(sinew_session_close(session, &err), SINEW_OK);
+  sinew_client_disconnect(quiet);
+}
+
+// The daemon stands still for longer than any lease. What was sent meanwhile counts: session and stream are there. So
+// is a session of which nothing was heard.
 static void test_stopped_daemon(void **state) {
   (void)state;
   SinewSessionDef def = sinew_default_session();
@@ -89,8 +108,13 @@ static void test_stopped_daemon(void **state) {
   SinewState now = sinew_session_info(session)->initial;
   const double began = sn_clock_now();
   bool stops = false;
+  SinewClient *quiet = NULL;
+  SinewSession *unheard = NULL;
   for (double t; (t = sn_clock_now() - began) < 1 + stopped + 1; usleep(20000)) {
-    if (t > 1 && !stops) stops = kill(d.pid, SIGSTOP) == 0;
+    if (t > 1 && !stops) {
+      unheard = open_quiet(&quiet);
+      stops = kill(d.pid, SIGSTOP) == 0;
+    }
     if (t > 1 + stopped) kill(d.pid, SIGCONT);
     now.time += 0.02;
     assert_int_equal(sinew_session_stream_send(session, &now, &err), SINEW_OK);
@@ -98,6 +122,7 @@ static void test_stopped_daemon(void **state) {
     if (status != SINEW_OK && status != SINEW_ERR_TIMEOUT) fail_msg("after %.2f s: %s", t, err.text);
   }
   kill(d.pid, SIGCONT);
+  expect_quiet(quiet, unheard);
   for (const double until = sn_clock_now() + 60; sinew_session_current_plan(session)->state_time < now.time;) {
     const SinewStatus status = sinew_session_stream_receive(session, 0.1, &err);
     if (status != SINEW_OK && status != SINEW_ERR_TIMEOUT) fail_msg("%s", err.text);
