@@ -85,6 +85,11 @@ def row(name: str, x: ArrayLike, *shape: int) -> Doubles:
     return array
 
 
+def number(name: str, x: ArrayLike) -> float:
+    """Return `x` as a float."""
+    return float(row(name, x))
+
+
 def given(name: str, x: ArrayLike | None, *shape: int) -> Doubles | None:
     """Return `x` as doubles of this shape; None stays."""
     return None if x is None else row(name, x, *shape)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from sinew import _core
+from sinew._arrays import number, row
 from sinew.errors import ArgumentError
 
 __all__ = ["CFD", "checked_cfd"]
@@ -50,6 +53,12 @@ class CFD:
     def __post_init__(self) -> None:
         if isinstance(self.bodies, str):
             raise ArgumentError(f"bodies: {self.bodies!r}, expected a sequence of names, such as [{self.bodies!r}]")
+        for name in ("friction", "surrogate", "forward"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise ArgumentError(f"{name}: {getattr(self, name)!r}, expected True or False")
+        row("solimp", self.solimp, 5)
+        for name in ("softplus", "smooth"):
+            number(name, getattr(self, name))
         if self.bodies is not None:
             object.__setattr__(self, "bodies", tuple(self.bodies))  # its own: the caller's list may change
 
@@ -57,7 +66,9 @@ class CFD:
         bodies = None if self.bodies is None else list(self.bodies)
         use = _FORWARD if self.forward else _BACKWARD
         solimp = [float(x) for x in self.solimp]
-        return _core.Cfd(use, solimp, self.softplus, self.friction, self.surrogate, bodies, self.smooth)
+        return _core.Cfd(
+            use, solimp, float(self.softplus), bool(self.friction), bool(self.surrogate), bodies, float(self.smooth)
+        )
 
 
 def checked_cfd(cfd: CFD) -> CFD:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, doubles, history_of, one_state, whole
+from sinew._arrays import Doubles, doubles, history_of, number, one_state, whole
 from sinew.data import Warnings
 from sinew.errors import ArgumentError, NotFoundError
 from sinew.model import Model, not_a_model
@@ -272,9 +272,10 @@ class Planner:
             The plan before stays in force.
         """
         time, qpos, qvel, act, mocap = one_state(self.model, state)
-        counts = whole("iterations", iterations), states, whole("gains", gains)
+        seconds = number("latency", latency), number("budget", budget)
+        counts = whole("iterations", iterations), bool(states), whole("gains", gains)
         history = history_of(self.model, state)
-        made = self._native.plan(time, qpos, qvel, act, mocap, latency, budget, *counts, history)
+        made = self._native.plan(time, qpos, qvel, act, mocap, *seconds, *counts, history)
         if made["gain"] is not None:
             made["gain"] = made["gain"].reshape(made["gain_rows"], self.model.nu, -1)
         return Plan(**{**made, "warnings": Warnings(made["warnings"])})
@@ -288,7 +289,7 @@ class Planner:
             There is none since the last reset.
         """
         ctrl = np.empty(self.model.nu)
-        self._native.control(time, ctrl)
+        self._native.control(number("time", time), ctrl)
         return ctrl
 
     def feedback(self, state: StateLike) -> Doubles:
@@ -366,7 +367,7 @@ class Planner:
 
     def set_weight(self, term: str, weight: float, terminal: float) -> None:
         """Change the weights of a term of the cost, running and at the end of the horizon, each 0 to 1e9."""
-        self._native.set_weight(term, weight, terminal)
+        self._native.set_weight(term, number("weight", weight), number("terminal", terminal))
 
     def set_target(self, term: str, value: ArrayLike | None) -> None:
         """Change the target of a term, or of a measure of success; None: the task's own again."""

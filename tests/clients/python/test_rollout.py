@@ -6,6 +6,7 @@ import copy
 import pickle
 import threading
 import time
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -386,6 +387,14 @@ def test_arrays_need_not_be_aligned() -> None:
 def test_bodies_of_contacts_from_distance_are_a_sequence() -> None:
     with pytest.raises(ArgumentError, match="bodies: 'cube', expected a sequence of names"):
         sinew.CFD(bodies="cube")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"friction": "yes"}, "friction: 'yes', expected True or False"),
+        ({"solimp": (0, 0.1)}, r"solimp: shape \(2,\), expected \(5,\)"),
+        ({"softplus": "wide"}, "softplus: numbers of type"),
+    ]
+    for settings, text in wrong:
+        with pytest.raises(ArgumentError, match=text):
+            sinew.CFD(**settings)
     names = ["cube"]
     cfd = sinew.CFD(bodies=names)
     names.append("ghost")
