@@ -1,7 +1,8 @@
 """Costs of random tasks of random models, and their gradients.
 
-A cost is compared with what `task_value` makes of MuJoCo's fields in the states of the same motion. Derivatives by the
-controls are compared with differences of the cost, as in `differences`, for each way in which a planner computes them.
+A cost is compared with what `task_value` makes of MuJoCo's fields in the states of the same motion. Derivatives are
+compared with differences of the cost, as in `differences`: by the controls for each way in which a planner computes
+them, by the initial state those of a rollout.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def compare_costs(xml: str, seed: int) -> Report:
         start, ctrl = _compare_value(ours, model, made, task, seed, report)
     except (errors.DivergedError, errors.StateError):  # the latter: before it has settled
         return Report("diverges")
-    if report.outcome == "compared" and ctrl.size:
-        for settings in WAYS:
-            _compare_gradient(ours, task, start, ctrl, settings, report)
+    for settings in WAYS if ctrl.size else ():
+        _compare_gradient(ours, task, start, ctrl, settings, report)
+    _compare_start(ours, task, start, ctrl, report)
     return report
 
 
@@ -129,3 +130,33 @@ def _compare_gradient(
     report.verdicts[verdict] += 1
     if verdict == "differs":
         report.differs.append(Difference("cost", f"ctrl ({name})", slope, central(values), relative))
+
+
+def _compare_start(
+    model: sinew.Model, task: sinew.Task, state: dict[str, Doubles], ctrl: Doubles, report: Report
+) -> None:
+    """Compare the derivatives of the cost of a rollout by its initial state, each along a direction."""
+
+    def cost(name: str, change: Doubles) -> float:
+        start = model.integrate(state[name], change) if name == "qpos" else state[name] + change
+        rollout = sinew.rollout(model, state | {name: start}, ctrl, task=task, gradients=False, threads=1)
+        return float(rollout.cost) if rollout.cost is not None else np.nan
+
+    try:
+        motion = sinew.rollout(model, state, ctrl, task=task, threads=1)
+        found = sinew.rollout_vjp(motion, coordinates="tangent")
+    except errors.UnsupportedError as error:
+        report.refused[f"initial state: {str(error)[:60]}"] += 1
+        return
+    rng = np.random.default_rng([model.nv, model.nu])
+    for name in ("qpos", "qvel", "act"):
+        slopes = getattr(found, name)
+        way = rng.standard_normal(slopes.shape)
+        if not way.size:
+            continue
+        values = {h: cost(name, h * way) for size in (0.0, *SIZES) for h in {size, -size}}
+        slope = float(np.sum(slopes * way))
+        verdict, relative = judge(slope, values, abs(values[0.0]))
+        report.verdicts[verdict] += 1
+        if verdict == "differs":
+            report.differs.append(Difference("cost", name, slope, central(values), relative))

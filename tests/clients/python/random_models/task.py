@@ -170,7 +170,7 @@ class TaskMaker:
             lambda: self._other(looked, quantity, framed),
         ]
         if framed:
-            ways.append(lambda: ({"value": self._values(looked.items, False), "frame": self._body()}, False))
+            ways += 3 * [lambda: ({"value": self._values(looked.items, False), "frame": self._body()}, False)]
         if 4 not in looked.items:
             ways.append(lambda: (self._sinusoid(looked), False))
         return d.pick(ways)()
