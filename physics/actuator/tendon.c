@@ -24,8 +24,7 @@
 // and its change h for the velocities y of the ends relative to the geom (actuator_private.h), the force on end i is
 // length_bar g_i + h_i + g_i x (w_i - w_geom); the geom gets the reaction of the first two terms at p_i, and the torque
 // g_i x y_i, because y turns with it. A path that is free, by a hair, has the derivative of the straight line; the
-// curvature jumps where it touches. Sensors of force add motions of their own to A, by tendon and link (ten_field);
-// they are given, so that only the wrench gets something from them.
+// curvature jumps where it touches.
 #include "physics/actuator/actuator.h"
 #include "physics/actuator/actuator_private.h"
 #include "physics/base/vec.h"

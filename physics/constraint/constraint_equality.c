@@ -112,6 +112,12 @@ SN_LOCAL sn_real scalar_value(const SnModel *m, const SnWorld *w, int eq, int id
   return w->qpos[m->jnt_qposadr[id]] - m->qpos0[m->jnt_qposadr[id]];
 }
 
+// Slope of what is taken off the first value for the second, x beyond its reference; its own slope in *curve.
+SN_LOCAL sn_real scalar_slope(const sn_real *p, sn_real x, sn_real *curve) {
+  *curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
+  return p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
+}
+
 SN_LOCAL void scalar_rows(const SnModel *m, SnWorld *w, int eq, SnBlock block) {
   const sn_real *a = m->eq_data + SN_NEQDATA * eq;
   const int id1 = m->eq_obj1id[eq], id2 = m->eq_obj2id[eq];
@@ -120,9 +126,9 @@ SN_LOCAL void scalar_rows(const SnModel *m, SnWorld *w, int eq, SnBlock block) {
   add_scalar_columns(m, w, eq, id1, 1, block);
   if (id2 >= 0) {
     const sn_real x = scalar_value(m, w, eq, id2);
+    sn_real curve;
     value -= x * (a[1] + x * (a[2] + x * (a[3] + x * a[4])));
-    const sn_real slope = a[1] + x * (2 * a[2] + x * (3 * a[3] + x * 4 * a[4]));
-    add_scalar_columns(m, w, eq, id2, -slope, block);
+    add_scalar_columns(m, w, eq, id2, -scalar_slope(a, x, &curve), block);
   }
   w->efc_pos[block.row] = value;
 }
@@ -413,8 +419,8 @@ SN_LOCAL void scalar_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int e
 #endif
   if (id2 < 0) return;
   const sn_real x = scalar_value(m, w, eq, id2);
-  const sn_real slope = p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
-  const sn_real curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
+  sn_real curve;
+  const sn_real slope = scalar_slope(p, x, &curve);
   sn_bar rates = {0};
   for (int k = 0; k < 3; ++k)
     rates += z[k] * (joint ? a->motion[k * m->nv + m->jnt_dofadr[id2]] : a->ten_rate[SN_NMOTION * id2 + k]);
@@ -447,12 +453,6 @@ SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
 SN_FUNC int sn_equality_size(const SnModel *m, const SnWorld *w, int row) {
   const int type = m->eq_type[w->efc_id[row]];
   return type == SN_EQ_WELD ? 6 : type == SN_EQ_CONNECT ? 3 : 1;
-}
-
-// Slope of what is taken off the first length for the second, x beyond its reference; its own slope in *curve.
-SN_LOCAL sn_real scalar_slope(const sn_real *p, sn_real x, sn_real *curve) {
-  *curve = 2 * p[2] + x * (6 * p[3] + x * 12 * p[4]);
-  return p[1] + x * (2 * p[2] + x * (3 * p[3] + x * 4 * p[4]));
 }
 
 SN_FUNC sn_real sn_equality_pull(const SnModel *m, const SnWorld *w, int row, int t) {

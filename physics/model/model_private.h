@@ -28,6 +28,9 @@ void *sn_model_alloc(SnModel *m, size_t bytes);
 
 // Compute one part each of the sizes and arrays of setup_sizes.inc and setup_fields.inc, in setup_<part>.c. model.c
 // calls them in this order.
+// Returns the body of an entry of a tendon's path; -1: a pulley, which is on none.
+int sn_wrap_body(const SnModel *m, int entry);
+
 SnCode sn_setup_tree(SnModel *m, SnError *err);        // links, levels, inertia pattern
 SnCode sn_setup_collision(SnModel *m, SnError *err);   // pair list, nconmax
 SnCode sn_setup_tendon(SnModel *m, SnError *err);      // segments of paths, which dofs stretch them

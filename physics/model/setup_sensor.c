@@ -1,18 +1,12 @@
 // Which sensors of force and torque have spatial tendons that lead out of their body's subtree.
 #include "physics/model/model_private.h"
 
-// The body of entry i of a spatial tendon's path; -1: a pulley.
-static int path_body(const SnModel *m, int i) {
-  if (m->wrap_type[i] == SN_WRAP_PULLEY) return -1;
-  return m->wrap_type[i] == SN_WRAP_SITE ? m->site_bodyid[m->wrap_objid[i]] : m->geom_bodyid[m->wrap_objid[i]];
-}
-
 // Whether tendon t has places on some bodies and on others.
 static bool tendon_leads_out(const SnModel *m, int t, SnBodies bodies) {
   if (m->tendon_type[t] != SN_TENDON_SPATIAL) return false;
   bool in = false, out = false;
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
-    const int body = path_body(m, i);
+    const int body = sn_wrap_body(m, i);
     in = in || (body >= 0 && sn_bodies_have(bodies, body));
     out = out || (body >= 0 && !sn_bodies_have(bodies, body));
   }

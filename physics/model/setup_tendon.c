@@ -54,14 +54,25 @@ static void site_in_geom(const SnModel *m, int site, int geom, sn_real *pos) {
   sn_rotquat(pos, p, back);
 }
 
+int sn_wrap_body(const SnModel *m, int entry) {
+  const int id = m->wrap_objid[entry];
+  switch (m->wrap_type[entry]) {
+    case SN_WRAP_PULLEY:
+      return -1;
+    case SN_WRAP_JOINT:
+      return m->jnt_bodyid[id];
+    case SN_WRAP_SITE:
+      return m->site_bodyid[id];
+    default:
+      return m->geom_bodyid[id];
+  }
+}
+
 // Tree whose centre of mass the moments of tendon t refer to: that of its first moving body, else 0.
 static int tendon_root(const SnModel *m, int t) {
   for (int i = m->tendon_adr[t]; i < m->tendon_adr[t] + m->tendon_num[t]; ++i) {
-    const int body = m->wrap_type[i] == SN_WRAP_SITE     ? m->site_bodyid[m->wrap_objid[i]]
-                     : m->wrap_type[i] == SN_WRAP_JOINT  ? m->jnt_bodyid[m->wrap_objid[i]]
-                     : m->wrap_type[i] == SN_WRAP_PULLEY ? 0
-                                                         : m->geom_bodyid[m->wrap_objid[i]];
-    if (last_dof(m, body) >= 0) return m->body_rootid[body];
+    const int body = sn_wrap_body(m, i);
+    if (body >= 0 && last_dof(m, body) >= 0) return m->body_rootid[body];
   }
   return 0;
 }

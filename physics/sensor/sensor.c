@@ -25,6 +25,7 @@
 
 #include "physics/actuator/actuator.h"
 #include "physics/base/vec.h"
+#include "physics/constraint/constraint.h"
 #include "physics/sensor/sensor_private.h"
 
 // Types that the engine always computes.
@@ -377,11 +378,9 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     return;
   }
   if (tendon) {
-    // the row of the upper bound is that of the length with the sign changed
-    const sn_real low = w->ten_length[id] - m->tendon_range[2 * id], pos = w->efc_pos[row];
-    const sn_real s = pos == low ? bar : -bar;
+    const sn_real pull = sn_tendon_limit_pull(m, w, row), s = bar * pull;
 #if defined(SN_MODEL_BARS)
-    if (!rate) sensor_limit_model_vjp(a, true, id, pos != low, bar);
+    if (!rate) sensor_limit_model_vjp(a, true, id, pull < 0, bar);
 #endif
     if (rate)
       a->ten_rate_bar[SN_NMOTION * id + SN_VEL] += s;
@@ -405,12 +404,11 @@ SN_LOCAL void sensor_limit_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 // Force of the actuators on a joint, inside its limit; by the model that limit.
 SN_LOCAL void sensor_joint_force_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, sn_real bar) {
   const int dof = m->jnt_dofadr[j];
-  const sn_real force = sn_dof_actuation(m, w, dof), *range = m->jnt_actfrcrange + 2 * j;
   if (m->opt.disableflags & SN_DSBL_ACTUATION) return;
-  if (m->jnt_actfrclimited[j] && (force < range[0] || force > range[1])) {
+  if (sn_joint_saturated(m, w, j)) {
 #if defined(SN_MODEL_BARS)
-    if (sn_model_bar(a) && sn_model_bar(a)->jnt_actfrcrange)
-      sn_model_bar(a)->jnt_actfrcrange[2 * j + (force > range[1])] += bar;
+    const bool upper = sn_dof_actuation(m, w, dof) > m->jnt_actfrcrange[2 * j + 1];
+    if (sn_model_bar(a) && sn_model_bar(a)->jnt_actfrcrange) sn_model_bar(a)->jnt_actfrcrange[2 * j + upper] += bar;
 #endif
     return;
   }

@@ -43,18 +43,25 @@ SN_LOCAL TendonEnd tendon_site(const SnModel *m, const SnWorld *w, const TendonS
   return end;
 }
 
-// Adds what a line pulls with at the force 1 (torque about p, force) to pull. A line without length has MuJoCo's
-// direction.
+// Direction of a line; returns 1 over its length. One without length has MuJoCo's direction and 0.
+SN_LOCAL sn_real tendon_direction(const TendonEnd *a, const TendonEnd *b, sn_real *u) {
+  sn_sub3(u, b->pos, a->pos);
+  const sn_real length = sn_norm3(u);
+  if (length < SN_MINVAL) {
+    sn_set3(u, 1, 0, 0);
+    return 0;
+  }
+  sn_scale3(u, u, 1 / length);
+  return 1 / length;
+}
+
+// Adds what a line pulls with at the force 1 (torque about p, force) to pull.
 SN_LOCAL bool tendon_line(const TendonSubtree *s, const TendonEnd *a, const TendonEnd *b, sn_real scale,
                           sn_real *pull) {
   sn_real u[3], arm[3], turn[3];
   if (a->in == b->in) return false;
-  sn_sub3(u, b->pos, a->pos);
-  const sn_real length = sn_norm3(u), sign = b->in ? scale : -scale;
-  if (length < SN_MINVAL)
-    sn_set3(u, 1, 0, 0);
-  else
-    sn_scale3(u, u, 1 / length);
+  const sn_real sign = b->in ? scale : -scale;
+  tendon_direction(a, b, u);
   sn_sub3(arm, a->pos, s->p);
   sn_cross(turn, arm, u);
   sn_addtoscl3(pull, turn, sign);
@@ -186,12 +193,7 @@ SN_LOCAL void tendon_line_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
   const TendonEnd end[2] = {tendon_site(m, w, o->s, site[0]), tendon_site(m, w, o->s, site[1])};
   sn_real u[3], dv[3] = {0}, f[3], turn[3];
   if (end[0].in == end[1].in) return;
-  sn_sub3(u, end[1].pos, end[0].pos);
-  const sn_real length = sn_norm3(u), per = length < SN_MINVAL ? 0 : 1 / length, times = o->times * scale;
-  if (per == 0)
-    sn_set3(u, 1, 0, 0);
-  else
-    sn_scale3(u, u, per);
+  const sn_real per = tendon_direction(&end[0], &end[1], u), times = o->times * scale;
   tendon_velocity(o, end[end[1].in].pos, end[1].in ? 1 : -1, dv);
   sn_addscl3(f, dv, u, -sn_dot3(u, dv));
   sn_scale3(f, f, per);

@@ -299,6 +299,17 @@ static void gradients_through_turning_contacts(void **state) {
   }
 }
 
+// Compares sensor i, the i-th of a model whose sensors have three numbers each.
+static void assert_as_mujoco(const SnOracle *o, int i, double tolerance) {
+  sn_real value[3];
+  sn_sensor_value(o->m, &o->w, i, value);
+  for (int k = 0; k < 3; ++k) {
+    const double ought = o->d->sensordata[3 * i + k];
+    if (!(fabs((double)value[k] - ought) <= tolerance * (20 + fabs(ought))))
+      fail_msg("sensor %d, number %d: %.9g, MuJoCo %.9g", i, k, (double)value[k], ought);
+  }
+}
+
 // A contact between bodies of a subtree is within it, and does not count; for one of them it does.
 static void within(void **state) {
   (void)state;
@@ -315,13 +326,7 @@ static void within(void **state) {
   sn_solve_finish(o.m, &o.w, &o.lane);
   assert_int_equal(o.d->ncon, 1);
   for (int i = 0; i < o.m->nsensor; ++i) {
-    sn_real value[3];
-    sn_sensor_value(o.m, &o.w, i, value);
-    for (int k = 0; k < 3; ++k) {
-      const double ought = o.d->sensordata[3 * i + k];
-      if (!(fabs((double)value[k] - ought) <= SN_TOL(1e-7, 5e-2) * (20 + fabs(ought))))
-        fail_msg("sensor %d, number %d: %.9g, MuJoCo %.9g", i, k, (double)value[k], ought);
-    }
+    assert_as_mujoco(&o, i, SN_TOL(1e-7, 5e-2));
   }
   sn_oracle_free(&o);
 }
@@ -366,15 +371,9 @@ static void welded(void **state) {
   sn_oracle_copy_state(&o);
   sn_forward(o.m, &o.w, &o.lane);
   for (int i = 0; i < 5; ++i) {
-    sn_real value[3];
     assert_true(sn_sensor_supported(o.m, i) && sn_sensor_differentiable(o.m, i));
     assert_int_equal(sn_sensor_stage(o.m, i), SN_STAGE_SOLVER);
-    sn_sensor_value(o.m, &o.w, i, value);
-    for (int k = 0; k < 3; ++k) {
-      const double ought = o.d->sensordata[3 * i + k];
-      if (!(fabs((double)value[k] - ought) <= SN_TOL(1e-10, 1e-3) * (20 + fabs(ought))))
-        fail_msg("sensor %d, number %d: %.9g, MuJoCo %.9g", i, k, (double)value[k], ought);
-    }
+    assert_as_mujoco(&o, i, SN_TOL(1e-10, 1e-3));
   }
   assert_false(sn_sensor_supported(o.m, 5));
   sn_oracle_free(&o);
