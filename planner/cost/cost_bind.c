@@ -7,14 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Names the types of sensors that the engine computes (physics/sensor/sensor.h), as MJCF does.
-#define SN_SENSOR_TYPES                                                                                              \
-  "clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc, "   \
-  "jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, velocimeter, gyro, "  \
-  "subtreecom, subtreelinvel, subtreeangmom, magnetometer, e_potential, e_kinetic, accelerometer, force, torque, "   \
-  "touch, insidesite, rangefinder, distance, normal, contact, and framepos, framequat, framexaxis, -yaxis, -zaxis, " \
-  "framelinvel, frameangvel, framelinacc, frameangacc of bodies, geoms, sites and fixed cameras"
-
 typedef struct Binder {
   bool store;  // write into the cost; else only count and check
   const SnTask *task;
@@ -94,11 +86,6 @@ static void add_actuator(Binder *b, const SnElement *e, int i, ItemList *list) {
   }
 }
 
-// Whether tasks may look at sensors of a type at all.
-static bool sensor_type_is_known(int type) {
-  return type < SN_SENS_TACTILE && type != SN_SENS_CAMPROJECTION && type != SN_SENS_GEOMFROMTO;
-}
-
 static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
   const SnModel *m = b->m;
   const bool own = m->sensor_type[i] == SN_SENS_USER;  // 0 whatever happens: no cost is meant to look at that
@@ -107,18 +94,8 @@ static void add_sensor(Binder *b, const SnElement *e, int i, ItemList *list) {
     add_item(list, SN_ITEM_SENSOR_QUAT, i);
   else if (dim == 1 || dim == 3)
     add_item(list, dim == 1 ? SN_ITEM_SENSOR : SN_ITEM_SENSOR_POINT, i);
-  else if (dim > 0 && !e->all)
-    sn_issue(b->issues, e->place, "sensor '%s' has %d numbers, allowed are sensors of 1, of 3 or of a quaternion",
-             sn_model_name(m, SN_NAME_SENSOR, i), dim);
-  else if (!e->all && sensor_type_is_known(m->sensor_type[i]))
-    sn_issue(
-        b->issues, e->place,
-        "sensor '%s' is of the type %s, which the engine does not compute there: planner/tasks/README.md says where",
-        sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
   else if (!e->all)
-    sn_issue(b->issues, e->place,
-             "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES,
-             sn_model_name(m, SN_NAME_SENSOR, i), sn_cost_sensor_type(m, i));
+    sn_cost_refuse_sensor(b->m, i, dim, e->place, b->issues);
 }
 
 static void add_object(Binder *b, const SnElement *e, int i, ItemList *list) {
@@ -292,22 +269,14 @@ static bool uses_rate(const ItemList *list) {
   return false;
 }
 
-// Whether an item looks at a sensor that needs `stage`.
-static bool uses_stage(const SnModel *m, const ItemList *list, SnStage stage) {
-  for (int k = 0; k < list->n; ++k)
-    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_stage(m, sensor_of(&list->item[k])) == stage) return true;
-  return false;
-}
-
-// Whether an item looks at a sensor whose adjoint adds to bars of actuators' forces.
-static bool uses_actuators(const SnModel *m, const ItemList *list) {
-  for (int k = 0; k < list->n; ++k)
-    if (sensor_of(&list->item[k]) >= 0 && sn_sensor_uses_actuators(m, sensor_of(&list->item[k]))) return true;
-  return false;
-}
-
-static bool either_uses_stage(const SnModel *m, const TermItems *items, SnStage stage) {
-  return uses_stage(m, &items->value, stage) || uses_stage(m, &items->target, stage);
+// Notes what the items of a term ask the evaluation for.
+static void note_uses(const SnModel *m, const ItemList *list, SnCost *c) {
+  if (uses_rate(list)) c->uses_rate = 1;
+  for (int k = 0; k < list->n; ++k) {
+    const int sensor = sensor_of(&list->item[k]);
+    if (sensor >= 0 && sn_sensor_uses_actuators(m, sensor)) c->uses_force = 1;
+    if (sensor >= 0 && sn_sensor_stage(m, sensor) == SN_STAGE_SOLVER) c->uses_acceleration = 1;
+  }
 }
 
 // What a term is compared with must be of its size and unit, and so must lists of numbers. `size`: of the value.
@@ -369,9 +338,10 @@ static void store_term(Binder *b, int i, const TermItems *items) {
   c->term_res[i] = c->nres;
   c->term_target[i] = c->ntarget;
   c->term_serial[i] = may_coincide(&items->value) || may_coincide(&items->target);
-  if (counts && (uses_actuators(b->m, &items->value) || uses_actuators(b->m, &items->target))) c->uses_force = 1;
-  if (counts && either_uses_stage(b->m, items, SN_STAGE_SOLVER)) c->uses_acceleration = 1;
-  if (counts && (uses_rate(&items->value) || uses_rate(&items->target))) c->uses_rate = 1;
+  if (counts) {
+    note_uses(b->m, &items->value, c);
+    note_uses(b->m, &items->target, c);
+  }
   if (i < c->nall) {
     c->term_gate[i] = -1;
     c->owner->running_only[i] = any_depends_on_control(b->m, items);

@@ -79,6 +79,34 @@ static size_t sensor_row(const SnModel *m, int i) {
 
 const char *sn_cost_sensor_type(const SnModel *m, int i) { return sensors[sensor_row(m, i)].name; }
 
+// Names the types of sensors that the engine computes (physics/sensor/sensor.h), as MJCF does.
+#define SN_SENSOR_TYPES                                                                                              \
+  "clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, tendonvel, actuatorpos, actuatorvel, actuatorfrc, "   \
+  "jointactuatorfrc, tendonactuatorfrc, jointlimitpos, -vel, -frc, tendonlimitpos, -vel, -frc, velocimeter, gyro, "  \
+  "subtreecom, subtreelinvel, subtreeangmom, magnetometer, e_potential, e_kinetic, accelerometer, force, torque, "   \
+  "touch, insidesite, rangefinder, distance, normal, contact, and framepos, framequat, framexaxis, -yaxis, -zaxis, " \
+  "framelinvel, frameangvel, framelinacc, frameangacc of bodies, geoms, sites and fixed cameras"
+
+// Whether tasks may look at sensors of a type at all.
+static bool sensor_type_is_known(int type) {
+  return type < SN_SENS_TACTILE && type != SN_SENS_CAMPROJECTION && type != SN_SENS_GEOMFROMTO;
+}
+
+void sn_cost_refuse_sensor(const SnModel *m, int i, int dim, SnPlace place, SnIssues *issues) {
+  const char *name = sn_model_name(m, SN_NAME_SENSOR, i), *type = sn_cost_sensor_type(m, i);
+  if (dim > 0)
+    sn_issue(issues, place, "sensor '%s' has %d numbers, allowed are sensors of 1, of 3 or of a quaternion", name, dim);
+  else if (sensor_type_is_known(m->sensor_type[i]))
+    sn_issue(
+        issues, place,
+        "sensor '%s' is of the type %s, which the engine does not compute there: planner/tasks/README.md says where",
+        name, type);
+  else
+    sn_issue(issues, place,
+             "sensor '%s' is of the type %s, which the engine does not compute, allowed is " SN_SENSOR_TYPES, name,
+             type);
+}
+
 static const int quantities[] = {[SN_QTY_POSITION] = IN_LENGTH,
                                  [SN_QTY_ORIENTATION] = IN_ANGLE,
                                  [SN_QTY_VELOCITY] = IN_SPEED,

@@ -21,6 +21,9 @@ typedef struct SnCostOwner {
 
 // cost_check.c: returns the name in MJCF of the type of sensor i.
 const char *sn_cost_sensor_type(const SnModel *m, int i);
+// cost_check.c: adds the mistake of looking at sensor i, whose value has `dim` numbers; 0: it is not computed, or none
+// is meant.
+void sn_cost_refuse_sensor(const SnModel *m, int i, int dim, SnPlace place, SnIssues *issues);
 // cost_check.c: adds an issue where the target of a term is an element of another unit or size than the residual.
 void sn_cost_check_pair(const SnTerm *t, const SnModel *m, bool same_size, SnIssues *issues);
 // cost_check.c: adds an issue for each list of a target that has not the size of the term's value. A frame that does
