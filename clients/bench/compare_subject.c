@@ -3,16 +3,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "clients/base/api.h"
 #include "clients/bench/bench_user_private.h"
 #include "clients/bench/compare_private.h"
-
-// Adds bytes to a digest by FNV-1a.
-static uint64_t add_bytes(uint64_t digest, const unsigned char *bytes, size_t n) {
-  for (size_t i = 0; i < n; ++i) digest = (digest ^ bytes[i]) * 0x100000001b3;
-  return digest;
-}
 
 // Adds the compiled model to a digest.
 static SinewStatus add_model(const mjModel *m, uint64_t *digest, SinewError *err) {
@@ -20,7 +15,7 @@ static SinewStatus add_model(const mjModel *m, uint64_t *digest, SinewError *err
   unsigned char *image = malloc((size_t)size);
   if (!image) return api_fail(err, SINEW_ERR_MEMORY, "out of memory");
   mj_saveModel(m, NULL, image, (int)size);
-  *digest = add_bytes(*digest, image, (size_t)size);
+  *digest = XXH3_64bits_withSeed(image, (size_t)size, *digest);
   free(image);
   return SINEW_OK;
 }
@@ -31,7 +26,7 @@ SinewStatus compare_find_subject(Compare *x, SinewError *err) {
   PlantBody body = {0};
   char text[4000];
   const char *said = sinew_task_text(task);
-  uint64_t digest = add_bytes(0xcbf29ce484222325, (const unsigned char *)said, strlen(said));
+  uint64_t digest = XXH3_64bits(said, strlen(said));
   const SinewStatus status = plant_body_open(&body, &x->c.places, NULL, sinew_task_model(task), text, sizeof text)
                                  ? add_model(body.m, &digest, err)
                                  : api_fail(err, SINEW_ERR_NOT_FOUND, "task %s: %s", x->c.task, text);
