@@ -50,12 +50,14 @@ set logscale y
 set format y "%.0e"
 set format x ""
 # A scale of little more than a decade has tics between powers of ten, of which it may have none.
-narrow(low, high) = high <= 30*low
+between = ""
 do for [power=-12:9] {
   do for [step in "1 1.5 2 3 5 7"] {
-    if (narrow(low_cost, top_cost)) { set ytics add (sprintf("%g", step*10.0**power) step*10.0**power) }
+    between = between.(between eq "" ? "" : ", ").sprintf("'%g' %g", step*10.0**power, step*10.0**power)
   }
 }
+tics(low, high) = high > 30*low ? "set ytics autofreq" : "set ytics (".between.")"
+eval(tics(low_cost, top_cost))
 do for [k=1:nrun] {
   set title name[k]
   set ylabel k == 1 ? "cost" : ""
@@ -63,12 +65,7 @@ do for [k=1:nrun] {
   plot data(k) every thin using 1:(positive(column(2))) with lines lw 2 lc rgb "#c1272d" notitle
 }
 unset title
-set ytics autofreq
-do for [power=-12:9] {
-  do for [step in "1 1.5 2 3 5 7"] {
-    if (narrow(low_measure, top_measure)) { set ytics add (sprintf("%g", step*10.0**power) step*10.0**power) }
-  }
-}
+eval(tics(low_measure, top_measure))
 do for [k=1:nrun] {
   set ylabel k == 1 ? "tracked quantity" : ""
   set yrange [0.8*low_measure:1.5*top_measure]
