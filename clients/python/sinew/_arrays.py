@@ -90,6 +90,13 @@ def number(name: str, x: ArrayLike) -> float:
     return float(row(name, x))
 
 
+def switch(name: str, x: object) -> bool:
+    """Return `x` as a bool, which it has to be."""
+    if not isinstance(x, bool | np.bool_):
+        raise ArgumentError(f"{name}: {x!r}, expected True or False")
+    return bool(x)
+
+
 def given(name: str, x: ArrayLike | None, *shape: int) -> Doubles | None:
     """Return `x` as doubles of this shape; None stays."""
     return None if x is None else row(name, x, *shape)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from sinew import _core
-from sinew._arrays import number, row
+from sinew._arrays import number, row, switch
 from sinew.errors import ArgumentError
 
 __all__ = ["CFD", "checked_cfd"]
@@ -54,8 +52,7 @@ class CFD:
         if isinstance(self.bodies, str):
             raise ArgumentError(f"bodies: {self.bodies!r}, expected a sequence of names, such as [{self.bodies!r}]")
         for name in ("friction", "surrogate", "forward"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise ArgumentError(f"{name}: {getattr(self, name)!r}, expected True or False")
+            switch(name, getattr(self, name))
         row("solimp", self.solimp, 5)
         for name in ("softplus", "smooth"):
             number(name, getattr(self, name))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, as_array, doubles, inputs, row, shape_text, whole
+from sinew._arrays import Doubles, as_array, doubles, inputs, number, shape_text, whole
 from sinew._pool import threads_of_cpu
 from sinew.errors import ArgumentError
 from sinew.model import Model, not_a_model
@@ -132,7 +132,7 @@ def nearest_points(
         raise not_a_model("model", model)
     given = inputs(model, state, None, 0)
     _, qpos, _, _, mocap, _, _, _ = (None if x is None else x.copy() for x in given.arrays)
-    of, n, far = pair_indices(model, pairs), given.count, float(row("limit", limit))
+    of, n, far = pair_indices(model, pairs), given.count, number("limit", limit)
     if far == 0:
         raise ArgumentError("limit: 0, expected a distance other than 0")
     dist, points = np.empty((n, len(of))), np.empty((3, n, len(of), 3))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, doubles, history_of, number, one_state, whole
+from sinew._arrays import Doubles, doubles, history_of, number, one_state, switch, whole
 from sinew.data import Warnings
 from sinew.errors import ArgumentError, NotFoundError
 from sinew.model import Model, not_a_model
@@ -272,10 +272,11 @@ class Planner:
             The plan before stays in force.
         """
         time, qpos, qvel, act, mocap = one_state(self.model, state)
-        seconds = number("latency", latency), number("budget", budget)
-        counts = whole("iterations", iterations), bool(states), whole("gains", gains)
-        history = history_of(self.model, state)
-        made = self._native.plan(time, qpos, qvel, act, mocap, *seconds, *counts, history)
+        made = self._native.plan(
+            time, qpos, qvel, act, mocap, number("latency", latency), number("budget", budget),
+            whole("iterations", iterations), switch("states", states), whole("gains", gains),
+            history_of(self.model, state),
+        )  # fmt: skip
         if made["gain"] is not None:
             made["gain"] = made["gain"].reshape(made["gain_rows"], self.model.nu, -1)
         return Plan(**{**made, "warnings": Warnings(made["warnings"])})

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sinew import _core
-from sinew._arrays import Doubles, Inputs, as_array, check_out, doubles, inputs, row, whole
+from sinew._arrays import Doubles, Inputs, as_array, check_out, doubles, inputs, number, whole
 from sinew._pool import Key, Lease, lease
 from sinew.cfd import CFD, checked_cfd
 from sinew.errors import ArgumentError, DivergedError, StateError
@@ -211,7 +211,7 @@ def batch_key(
     threads, block_threads = whole("threads", threads), whole("block_threads", block_threads)
     if device == "cpu" and block_threads != 0:
         raise ArgumentError(f"block_threads: {block_threads}, with device 'cpu' allowed is 0: it is for devices")
-    settings = (native, cfd_key(cfd), bool(gradients), float(row("max_velocity", max_velocity)))
+    settings = (native, cfd_key(cfd), bool(gradients), number("max_velocity", max_velocity))
     return Key(model._native, device_name(device), threads, block_threads, *settings)
 
 
