@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "clients/base/output.h"
 #include "clients/reference/mujoco_log.h"
+#include "physics/base/output.h"
 
 static const struct {
   const char *name, *text;

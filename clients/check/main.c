@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "clients/base/args.h"
-#include "clients/base/output.h"
 #include "clients/check/check_files_private.h"
 #include "clients/base/api.h"
 #include "clients/check/check_print_private.h"
 #include "clients/reference/mujoco_log.h"
 #include "clients/reference/mirror.h"
+#include "physics/base/output.h"
 #include "physics/import/import_mjcf.h"
 
 typedef struct Settings {

@@ -8,10 +8,10 @@
 
 #include "clients/base/args.h"
 #include "clients/base/daemon_args.h"
-#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/load/load.h"
+#include "physics/base/output.h"
 
 // Times to wait [s]: for the first import of a large model, for any other answer, for that to a goodbye.
 enum { IMPORTING = 60, ANSWERING = 10, CLOSING = 2 };

@@ -7,10 +7,10 @@
 
 #include "clients/base/args.h"
 #include "clients/base/daemon_args.h"
-#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/libsinew_client/wire.h"
 #include "clients/plant/plant.h"
+#include "physics/base/output.h"
 
 // Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
 // nothing.

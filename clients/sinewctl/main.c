@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clients/base/output.h"
 #include "clients/base/text.h"
 #include "clients/sinewctl/commands_private.h"
 #include "clients/sinewctl/flight_private.h"
 #include "clients/sinewctl/keygen_private.h"
 #include "clients/sinewctl/trace_private.h"
 #include "physics/base/known_names.h"
+#include "physics/base/output.h"
 
 enum { GREETING = 5 };  // [s] in which a daemon that runs says hello
 

@@ -1,6 +1,7 @@
-// Standard output that is lost, as on a full disk, fails the program that has written it.
-#ifndef SINEW_CLIENTS_BASE_OUTPUT_H_
-#define SINEW_CLIENTS_BASE_OUTPUT_H_
+// Standard output that is lost, as on a full disk, fails the program that has written it. Each program has output.c
+// among its own sources; no library has.
+#ifndef SINEW_PHYSICS_BASE_OUTPUT_H_
+#define SINEW_PHYSICS_BASE_OUTPUT_H_
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "clients/base/output.h"
+#include "physics/base/output.h"
 
 #include <errno.h>
 #include <stdio.h>
