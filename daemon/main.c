@@ -13,6 +13,7 @@
 #include "daemon/models/repository.h"
 #include "daemon/wire/wire.h"
 #include "physics/base/clock.h"
+#include "physics/base/output.h"
 #include "proto/places.h"
 
 enum { OPTIONS_MAX = SN_CONFIG_SETTINGS, FIRST_OPTION = 1000 };
@@ -184,6 +185,7 @@ int main(int argc, char **argv) {
           "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the file of --config and "
           "the keys of `allow` again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
+  sn_output_guard("sinewd", EXIT_FAILURE);
   make_options(options, names, docs);
   argp_parse(&argp, argc, argv, 0, NULL, &line);
 

@@ -11,7 +11,7 @@ static int lost;             // its status where its output is lost
 
 bool sn_output_flush(void) { return fflush(stdout) == 0 && !ferror(stdout); }
 
-static void check(void) {
+void sn_output_check(void) {
   errno = 0;
   if (sn_output_flush()) return;
   int reason = errno;
@@ -25,5 +25,5 @@ static void check(void) {
 void sn_output_guard(const char *program, int status) {
   guarded = program;
   lost = status;
-  if (atexit(check) != 0) abort();  // out of memory before anything has begun
+  if (atexit(sn_output_check) != 0) abort();  // out of memory before anything has begun
 }

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "physics/base/files.h"
+#include "physics/base/output.h"
 #include "physics/import/import_files_private.h"
 #include "physics/import/import_mjcf.h"
 #include "physics/import/sandbox_private.h"
@@ -118,10 +119,13 @@ static int finish(int status, const char *text, const SnModel *m) {
 #undef SN_SIZE
   }
   char *out = cJSON_Print(root);
-  if (!out || puts(out) < 0 || fflush(stdout) != 0) {
-    fprintf(stderr, "%s: the verdict could not be written: %s\n", settings.name, strerror(errno));
-    status = EXIT_WRITE;
+  if (!out) {
+    fprintf(stderr, "%s: out of memory for the verdict\n", settings.name);
+    status = EXIT_LIMIT;
+  } else {
+    puts(out);
   }
+  sn_output_check();  // an error of MuJoCo ends the process by _exit
   cJSON_free(out);
   cJSON_Delete(root);
   return status;
@@ -369,6 +373,7 @@ int main(int argc, char **argv) {
       "loaded, 4 a limit on memory, time or sizes was reached, 5 the output cannot be written.";
   const struct argp argp = {.options = options, .parser = parse, .args_doc = "MODEL", .doc = doc};
   argp_err_exit_status = EXIT_LOAD;
+  sn_output_guard("sinew-import", EXIT_WRITE);
   argp_parse(&argp, argc, argv, 0, NULL, &settings);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   signal(SIGCHLD, SIG_DFL);

@@ -9,6 +9,8 @@ daemon=
 trap '[ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true; wait || true; rm -rf "$work"' EXIT
 cd "$work"
 arm=$SOURCE/physics/models/arm_reach.xml
+echo '<mujoco' >broken.xml
+echo '<mujoco><option integrator="discrete"/></mujoco>' >refused.xml
 
 # lost STATUS PROGRAM WORDS...: the status that it ends with, and that it says why.
 lost() {
@@ -22,12 +24,17 @@ lost() {
 daemon=$!
 "$BIN/sinewctl" --endpoint "ipc://$work/s" --timeout 20 health >/dev/null
 
+lost 1 sinewd --help
+lost 1 sinewd --version
 lost 1 sinewctl -e "ipc://$work/s" metrics
 lost 1 sinew-load --help
 lost 1 sinew-load -e "ipc://$work/s" --clients 1 --sessions 1 --seconds 0.1 --load 1 --rate 10
 lost 1 sinew-plant --help
 lost 1 sinew-plant -e "ipc://$work/s" --seconds 0.05 --quiet
+lost 5 sinew-import --help
 lost 5 sinew-import "$arm" --json
+lost 5 sinew-import "$work/refused.xml" --json
+lost 5 sinew-import "$work/broken.xml" --json
 if [ -e "$BIN/sinew-bench" ]; then  # not in single precision
   lost 3 sinew-bench --help
   lost 3 sinew-bench step --help
