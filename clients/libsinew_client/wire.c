@@ -56,6 +56,8 @@ SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format
   return status;
 }
 
+const char *sn_wire_endpoint(const SinewClient *client) { return client->endpoint; }
+
 void sn_wire_set_timeout(SinewClient *client, double timeout) { client->timeout = timeout; }
 
 int sn_wire_descriptor(const SinewClient *client) {

@@ -60,6 +60,9 @@ SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telem
 // replies after each sn_wire_send and whenever it is readable. It changes when sn_request has timed out.
 int sn_wire_descriptor(const SinewClient *client);
 
+// Returns the address of the daemon, that of its default endpoint included. It is the client's.
+const char *sn_wire_endpoint(const SinewClient *client);
+
 // Changes the time [s] that sn_request waits.
 void sn_wire_set_timeout(SinewClient *client, double timeout);
 

@@ -12,9 +12,12 @@
 #include "clients/plant/plant.h"
 #include "physics/base/output.h"
 
-// Times to wait [s]: for the first import of a large model, for the word that a session is closed, which changes
-// nothing.
-enum { IMPORTING = 60, CLOSING = 1 };
+// Times to wait [s]: for the first import of a large model; for the word that a session is closed, which changes
+// nothing, and the same of a daemon that is gone; for any other answer where the user does not say.
+#define IMPORTING 60.0
+#define CLOSING 1.0
+#define CLOSING_GONE 0.01
+#define ANSWERING 5.0
 
 // Time for a plan [s]: as a rule, and where the body waits and the planner's iterations say when it is done.
 #define DEADLINE 0.04
@@ -30,7 +33,8 @@ enum {
   KEY_CONTACTS,
   KEY_TIMESTEP,
   KEY_LATENCY,
-  KEY_SPEED
+  KEY_SPEED,
+  KEY_TIMEOUT
 };
 
 static const struct argp_option OPTIONS[] = {
@@ -43,6 +47,10 @@ static const struct argp_option OPTIONS[] = {
     {"deadline", 'd', "S", 0,
      "the daemon's time for a plan on the body's clock, in continuous mode for all plans of a state (default 0.04; in "
      "lockstep 1 where the planner's iterations bound its work)",
+     0},
+    {"timeout", KEY_TIMEOUT, "S", 0,
+     "a daemon that says nothing for so long, and for a plan's time on top, is taken for gone (default 5; while it "
+     "loads the model 60 at least)",
      0},
     {"latency", KEY_LATENCY, "S|met", 0,
      "the planner is told that this passes from a state to its plan in force, on the body's clock (default: in "
@@ -146,6 +154,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case 'd':
       o->deadline = sn_arg_number(state, "deadline", arg, 1e-6, 1e5);
+      return 0;
+    case KEY_TIMEOUT:
+      o->answer = sn_arg_number(state, "timeout", arg, 1e-3, 1e5);
       return 0;
     case KEY_LATENCY:
       o->measure_latency = strcmp(arg, "met") == 0;
@@ -259,12 +270,12 @@ static SinewStatus choose_deadline(SinewClient *client, const SinewSession *sess
 static int fail_request(const SinewError *err) {
   char text[5000];
   snprintf(text, sizeof text, "%s%s", err->text,
-           err->status == SINEW_ERR_TIMEOUT ? ": sinewd has stopped or hangs" : "");
+           err->status == SINEW_ERR_TIMEOUT ? " (sinewd has stopped or hangs)" : "");
   return fail(text);
 }
 
-// Runs, judges and reports with an open session.
-static int run(SinewClient *client, SinewSession *session, PlantBody *body, PlantOptions *opt) {
+// Runs, judges and reports with an open session. *gone: the daemon does not answer any more.
+static int run(SinewClient *client, SinewSession *session, PlantBody *body, PlantOptions *opt, bool *gone) {
   char error[4096];
   SinewError err;
   const SinewSessionInfo *info = sinew_session_info(session);
@@ -274,12 +285,16 @@ static int run(SinewClient *client, SinewSession *session, PlantBody *body, Plan
     body->m->opt.timestep = opt->step;
   else
     opt->step = info->timestep;
-  if (plant_judge_begin(&record, client, opt->task, &err) != SINEW_OK) return fail(err.text);
+  sn_wire_set_timeout(client, opt->answer);
+  SinewStatus status = plant_judge_begin(&record, client, opt->task, &err);
+  *gone = status == SINEW_ERR_TIMEOUT;
+  if (status != SINEW_OK) return fail_request(&err);
   record.task_contacts = !opt->model_contacts && plant_body_take_contacts(body, info->plant);
-  SinewStatus status = choose_deadline(client, session, opt, &err);
+  status = choose_deadline(client, session, opt, &err);
   sn_wire_set_timeout(client, plant_patience(opt));
   if (status == SINEW_OK) status = plant_run(client, session, body, opt, &record, &err);
   if (status == SINEW_OK) status = plant_judge_record(&record, client, body, info, &err);
+  *gone = status == SINEW_ERR_TIMEOUT;
   int result = 0;
   if (status != SINEW_OK)
     result = fail_request(&err);
@@ -298,6 +313,7 @@ int main(int argc, char **argv) {
                       .task = "arm_reach",
                       .mode = PLANT_LOCKSTEP,
                       .seconds = 5,
+                      .answer = ANSWERING,
                       .speed = 1,
                       .latency = -1,
                       .seed = 1};
@@ -317,10 +333,10 @@ int main(int argc, char **argv) {
   mju_user_warning = on_warning;
   mju_user_error = on_error;
   SinewError err;
-  opt.daemon.timeout = PLANT_ANSWERING;
+  opt.daemon.timeout = opt.answer;
   SinewClient *client = sinew_client_connect_by(&opt.daemon, &err);
   if (!client) return fail(err.text);
-  sn_wire_set_timeout(client, IMPORTING);
+  sn_wire_set_timeout(client, fmax(IMPORTING, opt.answer));
   const SinewSessionDef def = session_def(&opt);
   int result;
   SinewSession *session = sinew_session_open(client, &def, &err);
@@ -328,9 +344,10 @@ int main(int argc, char **argv) {
     result = fail_request(&err);
   } else {
     PlantBody body = {0};
-    result = run(client, session, &body, &opt);
+    bool gone = false;
+    result = run(client, session, &body, &opt, &gone);
     plant_body_free(&body);
-    sn_wire_set_timeout(client, CLOSING);
+    sn_wire_set_timeout(client, gone ? CLOSING_GONE : CLOSING);
     sinew_session_close(session, NULL);
   }
   sinew_client_disconnect(client);

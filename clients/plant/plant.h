@@ -16,8 +16,6 @@ typedef enum PlantMode { PLANT_LOCKSTEP, PLANT_REALTIME, PLANT_CONTINUOUS } Plan
 // Lists who chooses the controls.
 typedef enum PlantController { PLANT_SINEW, PLANT_ZERO, PLANT_RANDOM } PlantController;
 
-enum { PLANT_ANSWERING = 5 };  // time for an answer of a daemon that runs, on a slow and busy machine [s]
-
 // Holds the options of the program.
 typedef struct PlantOptions {
   SinewClientDef daemon;
@@ -29,6 +27,7 @@ typedef struct PlantOptions {
   PlantController controller;
   int random_controls;       // PLANT_RANDOM: how many constant controls to try
   double seconds, deadline;  // [s] motion, and time for a plan; deadline 0: chosen once the session is open
+  double answer;             // time for an answer of a daemon that runs, on a slow and busy machine [s]
   double first;              // time for the first plan, which the body waits for [s]; set once the session is open
   double step;               // time step of the body [s]; 0: that of the plans
   double speed;              // seconds of the body's clock in one of ours, in real time and continuous mode

@@ -103,10 +103,11 @@ static bool move(Loop *l) {
   return !l->r->diverged;
 }
 
-double plant_patience(const PlantOptions *opt) { return PLANT_ANSWERING + 2 * deadline_of(opt); }
+double plant_patience(const PlantOptions *opt) { return opt->answer + deadline_of(opt); }
 
-static SinewStatus no_plan(const PlantOptions *opt, SinewError *err) {
-  return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan within %g s", plant_patience(opt));
+static SinewStatus no_plan(const Loop *l, SinewError *err) {
+  return sn_wire_fail(err, SINEW_ERR_TIMEOUT, "no plan from %s within %g s", sn_wire_endpoint(l->client),
+                      plant_patience(l->opt));
 }
 
 // The body's state, whose buffers of controls and sensors and rests of springs go with what is sent next.
@@ -166,7 +167,7 @@ static SinewStatus run_realtime(Loop *l, SinewError *err) {
   for (int i = 0; i < l->steps; ++i) {
     sleep_until(due(l, start, i));
     if ((status = take_arrived(l, &sent, err)) != SINEW_OK) return status;
-    if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(l->opt, err);
+    if (sent >= 0 && sn_clock_now() - sent > give_up) return no_plan(l, err);
     if (sent < 0 && i >= next_send) {
       state = measure(l);
       sent = sn_clock_now();
@@ -179,7 +180,7 @@ static SinewStatus run_realtime(Loop *l, SinewError *err) {
   }
   l->r->wall = sn_clock_now() - start;
   // The last state's plan is of no use any more, but its answer must not stay in the socket.
-  if (sent >= 0) sinew_session_receive(l->session, give_up, NULL);
+  if (sent >= 0 && sinew_session_receive(l->session, give_up, NULL) == SINEW_ERR_TIMEOUT) return no_plan(l, err);
   return SINEW_OK;
 }
 
@@ -216,7 +217,7 @@ static SinewStatus begin_stream(Loop *l, SinewError *err) {
   SinewStatus status = sinew_session_stream_start(l->session, &def, err);
   if (status == SINEW_OK) status = sinew_session_stream_send(l->session, &state, err);
   for (const double until = sn_clock_now() + give_up; status == SINEW_OK && !sinew_session_current_plan(l->session);) {
-    if (sn_clock_now() > until) return no_plan(l->opt, err);
+    if (sn_clock_now() > until) return no_plan(l, err);
     status = take_streamed(l, 0.01, &heard, err);
   }
   return status;
@@ -229,7 +230,7 @@ static SinewStatus run_continuous(Loop *l, SinewError *err) {
   for (int i = 0; i < l->steps && status == SINEW_OK; ++i) {
     sleep_until(due(l, start, i));
     if ((status = take_streamed(l, 0, &heard, err)) != SINEW_OK) break;
-    if (sn_clock_now() - heard > plant_patience(l->opt)) return no_plan(l->opt, err);
+    if (sn_clock_now() - heard > plant_patience(l->opt)) return no_plan(l, err);
     if (i % l->execute == 0 && i > 0) {
       const SinewState state = measure(l);
       status = sinew_session_stream_send(l->session, &state, err);

@@ -30,6 +30,16 @@ check() { # EXPRESSION
   python3 -c "import json; r = json.load(open('$work/out')); assert $1, r" || { echo "FAIL  $1" >&2; exit 1; }
 }
 
+wait_for_plans() { # N: sessions that have two plans or more
+  for _ in $(seq 200); do
+    "$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/stats"
+    if python3 -c "import json, sys; r = json.load(open('$work/stats'))['sessions']; sys.exit(len([s for s in r if s['plans'] > 1]) != $1)"; then return; fi
+    sleep 0.1
+  done
+  echo "FAIL  not $1 sessions with plans: $(cat "$work/stats")" >&2
+  exit 1
+}
+
 # Neither --models nor --xml: no default folder has this model.
 plant --json --seconds 0.3 --set planner=sampling --set iterations=0 >"$work/out"
 check 'r["plans"] == 4 and r["steps_without_plan"] == 0'
@@ -86,19 +96,27 @@ check 'r["speed"] == 0.5 and r["real_time_factor"] < 0.52 and r["steps"] == 40 a
 fall --mode realtime --latency met --deadline 0.03 --speed 0.2 --seconds 1
 check 'r["plans"] > 16 and r["age_p50"] < 0.03'
 
+# A daemon that is not there: its address is named.
+if timeout 200 "$BIN/sinew-plant" --endpoint "ipc://$work/none" --timeout 0.2 2>"$work/out"; then echo "FAIL  a plant without a daemon" >&2; exit 1; fi
+grep -qF "sinew-plant: no answer from ipc://$work/none within 0.2 s: there is no such socket" "$work/out" || { cat "$work/out" >&2; exit 1; }
+
+# The daemon stands still when the body, a hundred times as slow as the clock, is about to end: the plan that is waited
+# for does not come, and nothing else is asked.
+plant --mode realtime --seconds 0.05 --timestep 0.0005 --speed 0.01 --deadline 0.001 --timeout 6 >"$work/out" 2>&1 &
+pid=$!
+wait_for_plans 1
+kill -STOP "$daemon"
+if wait "$pid"; then echo "FAIL  a plant ended well while its daemon stood still" >&2; exit 1; fi
+kill -CONT "$daemon"
+grep -qF "sinew-plant: no plan from $endpoint within 6.1 s (sinewd has stopped or hangs)" "$work/out" || { cat "$work/out" >&2; exit 1; }
+
 # The daemon is gone, in the midst of it.
 pids=()
 for mode in lockstep realtime continuous; do
-  plant --mode $mode --seconds 1000 >"$work/$mode" 2>&1 &
+  plant --mode $mode --seconds 1000 --timeout 1.5 >"$work/$mode" 2>&1 &
   pids+=($!)
 done
-"$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/out"
-for _ in $(seq 200); do
-  "$BIN/sinewctl" --endpoint "$endpoint" --json stats >"$work/out"
-  if python3 -c "import json, sys; r = json.load(open('$work/out'))['sessions']; sys.exit(len([s for s in r if s['plans'] > 1]) < 3)"; then break; fi
-  sleep 0.1
-done
-check 'len([s for s in r["sessions"] if s["plans"] > 1]) == 3'
+wait_for_plans 3
 kill -KILL "$daemon"
 wait "$daemon" 2>/dev/null || true
 start=$SECONDS
@@ -106,7 +124,10 @@ for pid in "${pids[@]}"; do
   if wait "$pid"; then echo "FAIL  a plant ended well without its daemon" >&2; exit 1; fi
 done
 [ $((SECONDS - start)) -le 40 ] || { echo "FAIL  noticed after $((SECONDS - start)) s" >&2; exit 1; }
-for mode in lockstep realtime continuous; do
-  grep -q 'sinew-plant: no .*: sinewd has stopped or hangs' "$work/$mode" || { cat "$work/$mode" >&2; exit 1; }
-done
+within() { # MODE TEXT
+  grep -qF "sinew-plant: no $2 (sinewd has stopped or hangs)" "$work/$1" || { cat "$work/$1" >&2; exit 1; }
+}
+within lockstep "answer from $endpoint within 2.5 s"  # a second is the time for a plan
+within realtime "plan from $endpoint within 1.54 s"
+within continuous "plan from $endpoint within 1.54 s"
 echo "sinew-plant: noticed after $((SECONDS - start)) s that its daemon was gone"
