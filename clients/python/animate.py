@@ -168,7 +168,7 @@ def two_or_more(text: str) -> int:
 def main() -> int:
     """Make the picture."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--picture", type=Path, required=True, help="file to write: .webp or .gif")
+    parser.add_argument("--picture", type=sinew.files.writable, required=True, help="file to write: .webp or .gif")
     parser.add_argument("--task", default="hand_balls", help="of the daemon (hand_balls)")
     parser.add_argument("--seed", type=int, default=2, help="of the run (2)")
     parser.add_argument("--seconds", type=float, default=2.2, help="of the body's time (2.2)")

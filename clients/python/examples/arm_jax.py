@@ -18,7 +18,7 @@ STEPS, STARTS, EFFORT, RATE = 300, 8, 0.002, 0.1
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=150, help="of descent with moments (default: 150)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
 
     model = sinew.Model.from_xml(sinew.share("models/arm_reach.xml"))

@@ -16,7 +16,7 @@ STEPS, STARTS, EFFORT = 300, 8, 0.002
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=150, help="of Adam (default: 150)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
 
     torch.manual_seed(1)

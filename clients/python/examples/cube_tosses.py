@@ -80,8 +80,8 @@ def distances(model: sinew.Model, tosses: Segments, **ways: Any) -> dict[str, fl
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what all of these examples take."""
     parser.add_argument("data", type=Path, nargs="?", help="the tosses, a CSV file or a gzipped one")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
-    parser.add_argument("--json", help="file for all numbers")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
+    parser.add_argument("--json", type=sinew.files.writable, help="file for all numbers")
 
 
 def tosses_of(arguments: argparse.Namespace, count: int) -> list[Motion]:

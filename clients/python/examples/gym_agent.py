@@ -32,7 +32,7 @@ DIRECTIONS, NOISE, RATE, LENGTH = 32, 0.3, 0.2, 60
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=60, help="of learning (default: 60)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
 
     rng = np.random.default_rng(1)

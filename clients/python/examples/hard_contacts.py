@@ -164,7 +164,7 @@ def parser(text: str | None, points: int) -> argparse.ArgumentParser:
     """Return a parser of the arguments that all scripts have."""
     found = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--points", type=int, default=points, help=f"numbers along each curve (default: {points})")
-    found.add_argument("--picture", help="file to draw into, .svg or .png")
+    found.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     found.add_argument("--json", action="store_true", help="print one object in place of a table")
     return found
 

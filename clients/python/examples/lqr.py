@@ -30,7 +30,7 @@ CART_POLE = """
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
 
     model = sinew.Model.from_string(CART_POLE)

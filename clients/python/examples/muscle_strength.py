@@ -56,7 +56,7 @@ def sensitivity(model: sinew.Model, scale: Array, start: sinew.StateLike, ctrl: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
 
     rng = np.random.default_rng(1)

@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("--alone", action="store_true", help="leave out mujoco.sysid as it is")
     parser.add_argument("--report", help="folder for the report of mujoco.sysid")
     parser.add_argument("--json", action="store_true", help="print what was measured for programs")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     arguments = parser.parse_args()
     if arguments.problem == "myoarm" and not arguments.models:
         parser.error("--problem myoarm needs --models")

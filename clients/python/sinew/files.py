@@ -1,12 +1,14 @@
-"""Files that come with the package: models, tasks, the daemon and its schema."""
+"""Files that come with the package: models, tasks, the daemon and its schema; files that are to be written."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import pathlib
 
 from sinew.errors import NotFoundError
 
-__all__ = ["program", "share"]
+__all__ = ["program", "share", "writable"]
 
 _BIN = pathlib.Path(__file__).resolve().parent / "bin"
 _SHARE = pathlib.Path(__file__).resolve().parent / "share" / "sinew"
@@ -49,3 +51,26 @@ def program(name: str) -> pathlib.Path:
     if path.is_file():
         return path
     raise NotFoundError(f"program: there is no {path}")
+
+
+def writable(name: str) -> str:
+    """Return the name of a file that can be written: the type of options of argparse, which ask before a long work.
+
+    Parameters
+    ----------
+    name : str
+        Of a file that is there, or of a new one.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        Its folder is not there, it is a folder itself, or it may not be written.
+    """
+    path = pathlib.Path(name)
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{name!r}: there is no folder {str(path.parent)!r}")
+    if path.is_dir():
+        raise argparse.ArgumentTypeError(f"{name!r} is a folder; expected the name of a file")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise argparse.ArgumentTypeError(f"{name!r} may not be written")
+    return name

@@ -301,9 +301,11 @@ def test_what_is_refused(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixt
         ([str(swept), "-o", png, "--what", "terms"], "expected some of success"),
         ([str(swept), trace, "-o", png], "one sweep"),
         ([str(tmp_path), "-o", png], "no runs.parquet"),
-        ([trace, "-o", str(tmp_path / "no/x.png")], "No such file"),
     ]:
         assert cli.main(["plot", *arguments]) == 1
         assert text in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["plot", trace, "-o", str(tmp_path / "no/x.png")])
+    assert ended.value.code == 2 and f"there is no folder '{tmp_path}/no'" in capsys.readouterr().err
     assert not Path(png).exists()
     assert sinew.__version__

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+import sinew
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -87,7 +89,7 @@ def options_of_runs(doc: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="(default: 1)")
     parser.add_argument("--iterations", type=int, default=300, help="of SHAC (default: 300)")
     parser.add_argument("--threads", type=int, default=0, help="(default: as many as this process may use)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     parser.add_argument("--draw", action="store_true", help="run nothing")
     parser.add_argument("--short", action="store_true", help="a few samples, to see that it runs")
     return parser

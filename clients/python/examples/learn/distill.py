@@ -352,7 +352,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--updates", type=int, default=100, help="of the policy, to refine it (default: 100)")
     parser.add_argument("--rate", type=float, default=1e-3, help="of Adam, to refine it (default: 0.001)")
     parser.add_argument("--seed", type=int, default=0, help="of the training (default: 0)")
-    parser.add_argument("--picture", help="file to draw into, .svg or .png")
+    parser.add_argument("--picture", type=sinew.files.writable, help="file to draw into, .svg or .png")
     parser.add_argument("--json", action="store_true", help="print what was measured as JSON")
     return parser.parse_args()
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sinew._extras import require
 from sinew.errors import ArgumentError, FileError
+from sinew.files import writable
 from sinew.plot.loop import read_loop
 from sinew.plot.panels import PANELS
 from sinew.plot.single import draw_loops
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--out",
+        type=writable,
         default="sinew-plot.png",
         metavar="FILE",
         help="picture, .svg, .png or .pdf (default: %(default)s)",

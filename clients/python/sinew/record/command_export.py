@@ -19,6 +19,7 @@ import json
 import os
 
 from sinew.errors import ArgumentError
+from sinew.files import writable
 from sinew.record.export import TABLES, table
 from sinew.record.reader import Recording
 
@@ -30,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a recording")
     parser.add_argument("--what", choices=tuple(TABLES), default="states", help="(states)")
     parser.add_argument("--session", metavar="NUMBER", type=int, help="of this session; by default the first one")
-    parser.add_argument("--csv", metavar="FILE", help="write a CSV file")
-    parser.add_argument("--npz", metavar="FILE", help="write a file for numpy.load")
+    parser.add_argument("--csv", type=writable, metavar="FILE", help="write a CSV file")
+    parser.add_argument("--npz", type=writable, metavar="FILE", help="write a file for numpy.load")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
