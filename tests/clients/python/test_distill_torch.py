@@ -73,6 +73,14 @@ def test_without_recordings(tmp_path: Path) -> None:
     assert done.returncode == 1 and "no recordings with plans" in done.stderr
 
 
+@pytest.mark.parametrize(("step", "ending"), [("measure", "onnx"), ("refine", "pt")])
+def test_without_a_network(step: str, ending: str, tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLE, step, "arm_reach", "--folder", tmp_path / "none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path}/none/arm_reach.{ending}: there is no such network; train one first\n"
+
+
 # ---- refine ----
 
 

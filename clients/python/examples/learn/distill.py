@@ -216,6 +216,14 @@ def train(arguments: argparse.Namespace) -> None:
     )
 
 
+def network_file(arguments: argparse.Namespace, ending: str) -> Path:
+    """Return the file of the network that was trained."""
+    path: Path = arguments.folder / f"{arguments.task}{ending}"
+    if not path.exists():
+        raise SystemExit(f"{path}: there is no such network; train one first")
+    return path
+
+
 # ---- refine ----
 
 
@@ -224,9 +232,7 @@ def refine(arguments: argparse.Namespace) -> None:
     import torch
     from refine import Plans, refined
 
-    path = arguments.folder / f"{arguments.task}.pt"
-    if not path.exists():
-        raise SystemExit(f"{path}: there is no such network; train one first")
+    path = network_file(arguments, ".pt")
     with sinew.serve() as daemon, daemon.client() as client, client.open(arguments.task) as session:
         planner, (_, samples) = planner_of(session), recorded_samples(session, arguments)
     weights = torch.load(path, weights_only=True)
@@ -318,6 +324,7 @@ def report(rows: list[dict[str, Any]]) -> None:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Compare plans by where they begin."""
+    network_file(arguments, ".onnx")
     refined = (arguments.folder / f"{arguments.task}{REFINED[2]}.onnx").exists()
     starts = (*STARTS, REFINED) if refined else STARTS
     tasks = tasks_with_policies(arguments.folder, arguments.task, starts)
