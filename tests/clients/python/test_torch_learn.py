@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import dataclasses
 import json
@@ -540,13 +541,37 @@ def test_the_comparison_with_ppo_runs(tmp_path: Path) -> None:
     assert log.read_text().splitlines()[-1].split(",")[0] == whole.splitlines()[-1].split(",")[0] == "2048"
 
 
+def test_curves_of_few_points_are_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    logs = {"shac-1": [math.nan] * 3 + list(range(30)), "shac-2": [math.nan] * 30 + [4, 5], "ppo-1": [math.nan] * 2}
+    for name, returns in logs.items():
+        (tmp_path / name).mkdir()
+        rows = [f"{k},{k},{k},{x}" for k, x in enumerate(returns, 1)]
+        (tmp_path / name / "progress.csv").write_text("\n".join(["samples,seconds,cpu_seconds,episode_return", *rows]))
+    spec = spec_from_file_location("compare", EXAMPLES / "compare.py")
+    assert spec and spec.loader
+    compare = module_from_spec(spec)
+    spec.loader.exec_module(compare)
+    compare.draw(argparse.Namespace(out=tmp_path, task="hopper", picture=tmp_path / "curves.svg"))
+    import matplotlib.pyplot as plt
+
+    for axes in plt.gcf().axes:
+        marks = [(len(x.get_xdata()), x.get_marker()) for x in axes.get_lines()]
+        assert marks == [(33, ""), (32, "o"), (2, "o")]
+        assert [x.get_label() for x in axes.get_lines()][::2] == ["SHAC", "PPO: no episode has ended"]
+    plt.close()
+
+
 def test_ppo_is_judged_by_its_last_return(tmp_path: Path) -> None:
-    for name, returns in (("ppo-1", (1, 9, 4)), ("shac-1", (0, 3, 5)), ("shac-2", (0, 1, 2)), ("ppo-2", (0, 1, 3))):
+    logs = {"ppo-1": [1, 9, 4], "ppo-2": [0, 1, 3], "ppo-3": [math.nan]}
+    for name, returns in (logs | {"shac-1": [0, 3, 5], "shac-2": [0, 1, 2], "shac-3": [1]}).items():
         (tmp_path / name).mkdir()
         rows = [f"{100 * k},{k},{k},{x}" for k, x in enumerate(returns, 1)]
         (tmp_path / name / "progress.csv").write_text("\n".join(["samples,seconds,cpu_seconds,episode_return", *rows]))
     done = run_example(EXAMPLES / "compare.py", "hopper", "--draw", "-o", tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "shac-3 cannot be compared: no episode of PPO has ended" in done.stdout
     assert "shac-1 has PPO's last return, 4, after 1.00 of PPO's samples" in done.stdout
     assert "shac-2 does not come to PPO's last return, 3" in done.stdout
 

@@ -6,17 +6,25 @@ Each run is a process of its own, one after the other; a SHAC run that was inter
     python compare.py hopper -o RUNS --picture hopper.svg --draw    # what is there already
 """
 
+from __future__ import annotations
+
 import argparse
 import csv
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import sinew
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 HERE = Path(__file__).resolve().parent
+FEW = 20  # points of a curve, of which a line shows little, and of one nothing
 
 
 def read(path: Path) -> dict[str, np.ndarray]:
@@ -56,6 +64,9 @@ def table(folder: Path) -> None:
         if not name.startswith("shac") or not other:
             continue
         last = other["episode_return"][-1]
+        if not np.isfinite(last):
+            print(f"{name} cannot be compared: no episode of PPO has ended")
+            continue
         there = np.flatnonzero(log["episode_return"] >= last)
         if len(there):
             part = log["samples"][there[0]] / other["samples"][-1]
@@ -64,16 +75,24 @@ def table(folder: Path) -> None:
             print(f"{name} does not come to PPO's last return, {last:.4g}")
 
 
+def plot_returns(axes: Axes, by: str, logs: Sequence[dict[str, np.ndarray]], name: str, **style: Any) -> None:
+    """Draw the return of runs that have one name, over a column of their logs; few points are marked."""
+    ended = [int(np.isfinite(log["episode_return"]).sum()) for log in logs]
+    label = name if any(ended) else f"{name}: no episode has ended"
+    for k, (log, points) in enumerate(zip(logs, ended, strict=True)):
+        marker = "o" if points < FEW else ""
+        axes.plot(log[by], log["episode_return"], marker=marker, markersize=3, label=None if k else label, **style)
+
+
 def draw(arguments: argparse.Namespace) -> None:
     """Draw return over samples and over seconds of the CPU."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
     for kind, color, dashes in (("shac", "#0072b2", "-"), ("ppo", "#d55e00", "--")):
-        for k, path in enumerate(sorted(arguments.out.glob(f"{kind}-*/progress.csv"))):
-            log = read(path)
-            for ax, by in zip(axes, ("samples", "cpu_seconds"), strict=True):
-                ax.plot(log[by], log["episode_return"], dashes, color=color, label=kind.upper() if k == 0 else None)
+        logs = [read(path) for path in sorted(arguments.out.glob(f"{kind}-*/progress.csv"))]
+        for ax, by in zip(axes, ("samples", "cpu_seconds"), strict=True):
+            plot_returns(ax, by, logs, kind.upper(), color=color, linestyle=dashes)
     for ax, label in zip(axes, ("samples", "time of the CPU [s]"), strict=True):
         ax.set(xlabel=label, xlim=(0, None))
         ax.locator_params(axis="x", nbins=4)

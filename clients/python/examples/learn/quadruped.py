@@ -21,7 +21,7 @@ import mujoco
 import mujoco.rollout
 import numpy as np
 import torch
-from compare import options_of_runs, read
+from compare import options_of_runs, plot_returns, read
 
 from sinew.learn import Bodies, Physics, Shac, checkpoint
 from sinew.learn.tasks.quadruped import MODEL, SPEED, Quadruped
@@ -234,11 +234,9 @@ def draw(arguments: argparse.Namespace, found: dict[tuple[str, str], dict[str, l
 
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     for contact in CONTACTS:
-        for k, seed in enumerate(arguments.seeds):
-            log = read(arguments.out / f"{contact}-{seed}" / LOG)
-            left.plot(
-                log["samples"] / 1e3, log["episode_return"], color=COLORS[contact], label=contact if not k else None
-            )
+        logs = [read(arguments.out / f"{contact}-{seed}" / LOG) for seed in arguments.seeds]
+        plot_returns(left, "samples", logs, contact, color=COLORS[contact])
+    left.xaxis.set_major_formatter(lambda samples, _: f"{samples / 1e3:g}")
     left.set(xlabel="samples [1000]", ylabel="return, mean of 100 episodes", title="training", xlim=(0, None))
     left.legend(title="trained in", loc="lower right")
     names = list(next(iter(found.values())))
