@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
-#include "clients/bench/bench_report.h"
 #include "clients/bench/bench_user_private.h"
 #include "clients/reference/mirror.h"
 
@@ -63,7 +63,7 @@ SinewStatus bench_plan_measure(const BenchPlan *p, double *ms, double *cost, Sin
   Parts x = {.model = NULL};
   SinewStatus status = open_parts(&x, p, err);
   for (int r = -1; r < p->rounds && status == SINEW_OK; ++r) {
-    bench_progress("a planner's plan, round %d of %d", r + 1, p->rounds);
+    sn_progress("a planner's plan, round %d of %d", r + 1, p->rounds);
     status = pass(x.planner, p->args->seed, &ms[r < 0 ? 0 : r], cost, err);
   }
   close_parts(&x);

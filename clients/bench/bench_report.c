@@ -1,32 +1,11 @@
 #include "clients/bench/bench_report.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clients/base/statistics.h"
-
-void bench_progress(const char *format, ...) {
-  static double shown;
-  const bool terminal = isatty(STDERR_FILENO);
-  const double now = 1e-6 * sn_now_us();
-  if (shown == 0) shown = now;  // nobody waits yet
-  if (now - shown < (terminal ? 0.3 : 10)) return;
-  shown = now;
-  if (terminal) fputc('\r', stderr);
-  va_list args;
-  va_start(args, format);
-  vfprintf(stderr, format, args);
-  va_end(args);
-  fputs(terminal ? "\033[K" : "\n", stderr);
-}
-
-void bench_progress_end(void) {
-  if (isatty(STDERR_FILENO)) fputs("\r\033[K", stderr);
-}
 
 void bench_report_failure(const char *model, const char *why) {
   const size_t n = strlen(model);

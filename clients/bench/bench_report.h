@@ -1,4 +1,4 @@
-// Reports of the modes: progress on the way, JSON and tables at the end. One thread.
+// Reports of the modes: JSON and tables at the end. One thread.
 #ifndef SINEW_CLIENTS_BENCH_BENCH_REPORT_H_
 #define SINEW_CLIENTS_BENCH_BENCH_REPORT_H_
 
@@ -6,12 +6,6 @@
 #include <stdbool.h>
 
 enum { BENCH_ROUNDS = 1000 };  // most rounds of a measurement
-
-// Says like printf, on standard error, where the program is. A terminal shows it in place, at most three times a
-// second; anything else gets a line every ten seconds. Quick work says nothing.
-void bench_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Ends progress: removes its line from a terminal.
-void bench_progress_end(void);
 
 // Says on standard error why a model was not measured. Reasons of files that are read begin with its path; it is told
 // once.

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "clients/base/api.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
-#include "clients/bench/bench_report.h"
 #include "clients/bench/compare_private.h"
 
 const char *const compare_modes[COMPARE_MODES] = {"steps", "time"};
@@ -184,8 +184,8 @@ static void show_progress(void *user, double part) {
   const double left = time_left(x) - part * expected(x, at->mode, at->planner);
   char text[32] = "unknown";
   if (isfinite(left)) snprintf(text, sizeof text, "%.0f s", left > 0 ? left : 0);
-  bench_progress("%d of %d cells; %s, equal %s, seed %d: %.0f %%; left: %s", x->done, x->total,
-                 x->planner[at->planner].name, compare_modes[at->mode], at->seed + 1, 100 * part, text);
+  sn_progress("%d of %d cells; %s, equal %s, seed %d: %.0f %%; left: %s", x->done, x->total,
+              x->planner[at->planner].name, compare_modes[at->mode], at->seed + 1, 100 * part, text);
 }
 
 //------------------------------------------------------------------------------------ running
@@ -263,7 +263,7 @@ SinewStatus compare_run(Compare *x, SinewError *err) {
       for (int p = 0; p < x->nplanner; ++p)
         if (status == SINEW_OK && compare_asks(x, m, p) && !*compare_cell(x, m, p, s))
           status = run_cell(x, m, p, s, err);
-  if (!x->quiet) bench_progress_end();
+  if (!x->quiet) sn_progress_end();
   if (x->lines) fclose(x->lines);
   return status;
 }

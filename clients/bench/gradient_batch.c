@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench_report.h"
 #include "planner/task/settings.h"
@@ -66,7 +67,7 @@ static SnCode measure(GradientBatch *x, const SnGradientSettings *settings, int 
   double spent[BENCH_ROUNDS];
   double warm = pass(x, settings, count);
   for (int i = 0; i < rounds && warm >= 0; ++i) {
-    bench_progress("%s, %d items, round %d of %d", method_name((int)settings->method), count, i + 1, rounds);
+    sn_progress("%s, %d items, round %d of %d", method_name((int)settings->method), count, i + 1, rounds);
     spent[i] = warm = pass(x, settings, count);
   }
   if (warm < 0) return bench_backend_stopped(x->on, err);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
@@ -269,10 +270,10 @@ static bool measure(Run *x, SinewError *err) {
   const int rounds = x->s->driven.rounds;
   if (!measure_round(x, &r, 0, err)) return false;  // does not count: memory is touched for the first time
   for (int k = 0; k < rounds; ++k) {
-    bench_progress("round %d of %d", k + 1, rounds);
+    sn_progress("round %d of %d", k + 1, rounds);
     if (!measure_round(x, &r, k, err)) return false;
   }
-  bench_progress_end();
+  sn_progress_end();
   for (int i = 0; i < x->s->count; ++i) x->times->diverged += x->out.status[i] != SINEW_OK;
   return true;
 }

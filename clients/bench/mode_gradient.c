@@ -14,6 +14,7 @@
 
 #include "clients/base/api.h"
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
@@ -259,7 +260,7 @@ static SinewStatus measure(Bench *b, const Settings *s, SinewError *err) {
   if (status == SINEW_OK) status = pass_gradient(b, s, warm, err);
   if (status == SINEW_OK) pass_mujoco(b, s, warm, warm + 1);
   for (int i = 0; i < s->of.driven.rounds && status == SINEW_OK; ++i) {
-    bench_progress("round %d of %d", i + 1, s->of.driven.rounds);
+    sn_progress("round %d of %d", i + 1, s->of.driven.rounds);
     status = pass_ours(b, s, b->plain, &b->spent[0][i], err);
     if (status == SINEW_OK) status = pass_gradient(b, s, &b->spent[1][i], err);
     pass_mujoco(b, s, &b->spent[2][i], &b->spent[3][i]);
@@ -350,7 +351,7 @@ static SinewStatus run(Bench *b, const Settings *s, SinewError *err) {
   if (status == SINEW_OK && s->nitems > 0 &&
       !(items = gradient_inside_items(b->inside, s->items, s->nitems, rounds, err)))
     status = err->status;
-  bench_progress_end();
+  sn_progress_end();
   if (status == SINEW_OK) {
     const Figures f = figures(s, b);
     if (s->of.driven.json) {

@@ -11,6 +11,7 @@
 
 #include "clients/base/api.h"
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
@@ -235,10 +236,10 @@ static bool measure(const SinewModel *model, const Settings *s, SinewError *err)
   if (!measure_reference(model, s, &reference, err)) return false;
   for (int k = FIRST; k <= LAST; ++k) {
     row[k - FIRST] = (Row){.tolerance = pow(10, -k)};
-    bench_progress("tolerance 1e-%d", k);
+    sn_progress("tolerance 1e-%d", k);
     if (!measure_row(model, s, &reference, row + k - FIRST, err)) return false;
   }
-  bench_progress_end();
+  sn_progress_end();
   if (s->json)
     print_json(s, &reference, row, LAST - FIRST + 1);
   else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_report.h"
 #include "clients/bench/closed_loop_private.h"
@@ -132,7 +133,7 @@ static void print_text(const BenchTaskArgs *c, const ClosedLoopResult *result) {
 
 static void show_progress(void *user, double part) {
   (void)user;
-  bench_progress("%3.0f %%", 100 * part);
+  sn_progress("%3.0f %%", 100 * part);
 }
 
 int mode_mpc(int argc, char **argv) {
@@ -174,7 +175,7 @@ int mode_mpc(int argc, char **argv) {
   SinewError err;
   ClosedLoopResult result;
   const SinewStatus status = closed_loop_run(&s.c, &result, s.quiet ? NULL : show_progress, NULL, &err);
-  if (!s.quiet) bench_progress_end();
+  if (!s.quiet) sn_progress_end();
   if (status != SINEW_OK) {
     fprintf(stderr, "sinew-bench: %s\n", err.text);
     return status == SINEW_ERR_UNSUPPORTED ? EXIT_UNSUPPORTED : EXIT_ERROR;

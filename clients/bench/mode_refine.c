@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench.h"
 #include "clients/bench/bench_multistart.h"
@@ -88,7 +89,7 @@ static SnCode measure(Bench *b, int sessions, int starts, SnError *err) {
   if (code == SN_OK && (code = bench_multistarts_run(session, sessions, 1, err)) != SN_OK)
     bench_backend_stopped(&b->on, err);
   for (int r = 0; r < s->rounds && code == SN_OK; ++r) {
-    bench_progress("%d sessions, %d starts, round %d of %d", sessions, starts, r + 1, s->rounds);
+    sn_progress("%d sessions, %d starts, round %d of %d", sessions, starts, r + 1, s->rounds);
     const double t = sn_now_us();
     code = bench_multistarts_run(session, sessions, s->iterations, err);
     ms[r] = 1e-3 * (sn_now_us() - t) / s->iterations;
@@ -127,7 +128,7 @@ static SnCode measure_all(Bench *b, SnError *err) {
   for (int i = 0; i < s->nstarts && code == SN_OK; ++i)
     if (s->starts[i] > 1) code = measure(b, 1, s->starts[i], err);
   if (code == SN_OK) code = measure_plan(b, err);
-  bench_progress_end();
+  sn_progress_end();
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/bench/bench_backend.h"
 #include "clients/bench/bench_report.h"
@@ -98,7 +99,7 @@ static SnCode measure(RolloutBatch *x, int n, Row *row, SnError *err) {
   *row = (Row){.worlds = n};
   for (int i = 0; i < n; ++i) row->diverged += !isfinite(x->cost[i]);
   for (int r = 0; r < rounds && taken >= 0; ++r) {
-    bench_progress("%d worlds, round %d of %d", n, r + 1, rounds);
+    sn_progress("%d worlds, round %d of %d", n, r + 1, rounds);
     theirs[r] = 1e3 * steps / driven_model_mujoco(&x->driven);
     seconds[r] = taken = pass(x, n);
     ours[r] = (double)(n - row->diverged) * steps / taken;
@@ -118,7 +119,7 @@ static SnCode measure(RolloutBatch *x, int n, Row *row, SnError *err) {
 static SnCode profile(RolloutBatch *x, cJSON **shares, SnError *err) {
   if (!x->args->profile) return SN_OK;
   cJSON_Delete(bench_stage_shares(&x->on, x->device));
-  bench_progress("%d worlds, what the stages take", x->most);
+  sn_progress("%d worlds, what the stages take", x->most);
   if (pass(x, x->most) < 0) return bench_backend_stopped(&x->on, err);
   *shares = bench_stage_shares(&x->on, x->device);
   return SN_OK;
@@ -181,7 +182,7 @@ int rollout_batch_run(const RolloutBatchArgs *args) {
   SnCode code = open_batch(&x, &err);
   for (int i = 0; i < args->n && code == SN_OK; ++i) code = measure(&x, args->size[i], row + i, &err);
   if (code == SN_OK) code = profile(&x, &shares, &err);
-  bench_progress_end();
+  sn_progress_end();
   if (code != SN_OK)
     bench_report_failure(args->driven.model, err.text);
   else if (args->driven.json)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "clients/base/api.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/reference/mirror.h"
 #include "clients/reference/mujoco_drive.h"
@@ -267,6 +268,7 @@ static void compare_steps(StepCheck *c, int steps, uint64_t seed, CheckGradientR
   CheckBodies *b = c->b;
   check_start_moving(b, seed);
   for (int step = 0; step < steps; ++step) {
+    sn_progress_terminal("derivatives of step %d of %d", step + 1, steps);
     sn_mujoco_controls(b->mj, b->d, seed, step * b->mj->opt.timestep, &b->rng);
     const bool certain_step = compare_step(c, r, step);
     if (certain_step) check_stretch_add(&c->now, b);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clients/base/api.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/check/check.h"
 #include "clients/reference/mirror.h"
@@ -224,6 +225,8 @@ static SinewStatus compare_slopes(MotionCheck *c, CheckBodies *b, SinewIntegrato
     for (int e = 0; e < 2 && status == SINEW_OK; ++e) {
       double value[2] = {0};
       for (int side = 0; side < 2 && status == SINEW_OK; ++side) {
+        sn_progress_terminal("a motion of %.3g s, its slopes: run %d of %d", c->seconds, 4 * k + 2 * e + side + 1,
+                             4 * DIRECTIONS);
         status = run_ours(c, tight, side ? -eps[e] : eps[e], &report, err);
         value[side] = scalar(c);
       }
@@ -246,12 +249,14 @@ static SinewStatus compare_slopes(MotionCheck *c, CheckBodies *b, SinewIntegrato
 static SinewStatus compare_motions(MotionCheck *c, CheckBodies *b, CheckIntegrationReport *r, SinewError *err) {
   static const double tolerance[CHECK_TOLERANCES] = {1e-4, 1e-6, 1e-8};
   SinewStatus status = SINEW_OK;
+  sn_progress_terminal("a motion of %.3g s by MuJoCo's fine steps", c->seconds);
   run_mujoco(c, FINEST / 2, c->coarse);
   run_mujoco(c, FINEST, c->reference);
   r->uncertainty = motion_error(c, c->coarse, c->reference);
   for (int k = 0; k < CHECK_TOLERANCES && status == SINEW_OK; ++k) {
     CheckIntegrationRow *row = r->row + k;
     const bool last = k == CHECK_TOLERANCES - 1;
+    sn_progress_terminal("a motion of %.3g s at tolerance %.0e", c->seconds, tolerance[k]);
     SinewIntegrationReport report = sinew_default_integration_report();
     SinewIntegrator *integrator = make_integrator(c, tolerance[k], last, err);
     status = integrator ? run_ours(c, integrator, 0, &report, err) : err->status;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clients/base/api.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
 #include "clients/check/check.h"
 #include "clients/reference/mujoco_drive.h"
@@ -228,6 +229,7 @@ static SinewStatus compare_rollouts(RolloutCheck *c, CheckBodies *b, CheckGradie
   double ours[DIRECTIONS], ref[DIRECTIONS][MOVES / 2];
   SinewStatus status = differentiate(c, err);
   for (int k = 0; k < DIRECTIONS && status == SINEW_OK; ++k) {
+    sn_progress_terminal("a rollout of %d steps, direction %d of %d", r->rollout_steps, k + 1, DIRECTIONS);
     draw_direction(c, &b->rng);
     ours[k] = c->differentiable ? along_direction(c) : (double)NAN;
     status = differences(c, ref[k], err);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clients/base/progress.h"
 #include "clients/reference/mirror.h"
 #include "physics/actuator/actuator.h"
 #include "physics/collision/collision.h"
@@ -314,6 +315,7 @@ static bool check_step(CheckRun *k, const CheckStepsSettings *s, int step, char 
 void check_steps(CheckRun *k, const CheckStepsSettings *s, CheckStepsReport *r) {
   sn_drive_start(&k->o);
   for (int step = 0; step < s->steps; ++step) {
+    sn_progress_terminal("step %d of %d", step + 1, s->steps);
     char text[sizeof r->tie] = "";
     sn_compare_init(&k->step);
     sn_compare_init(&k->noise);

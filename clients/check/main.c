@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "clients/base/args.h"
+#include "clients/base/progress.h"
 #include "clients/check/check_files_private.h"
 #include "clients/base/api.h"
 #include "clients/check/check_print_private.h"
@@ -158,6 +159,7 @@ static CheckVerdict check_model(const Settings *s, const char *model) {
   CheckReport r = {.model = model, .with_gradient = s->gradient, .with_integration = s->integrate};
   sn_compare_init(&r.steps.compare);
   r.verdict = run(s, &r);
+  sn_progress_end();
   if (s->json) {
     cJSON *root = check_json(&r);
     char *text = cJSON_Print(root);

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "clients/bench/bench_multistart.h"
-#include "clients/bench/bench_report.h"
+#include "clients/base/progress.h"
 #include "clients/base/statistics.h"
+#include "clients/bench/bench_multistart.h"
 #include "tests/cuda/check_task.h"
 
 enum { ITERATIONS = 2, STEPS = 32, TENTHS = 10 };
@@ -52,7 +52,7 @@ static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, b
   *same = true;
   for (int tenth = 0, i = 0; tenth < TENTHS && code == SN_OK; ++tenth) {
     for (; i < (tenth + 1) * count / TENTHS && code == SN_OK; ++i) {
-      bench_progress("%d of %d multistarts", i, count);
+      sn_progress("%d of %d multistarts", i, count);
       code = bench_multistarts_run(&job, 1, ITERATIONS, err);
       if (i == 0) first = job.job.best_cost;
       *same = *same && memcmp(&first, &job.job.best_cost, sizeof first) == 0;
@@ -60,7 +60,7 @@ static SnCode soak(const BenchTask *t, SnBackend *b, int count, Memory *after, b
     for (int k = 0; k < 12 && code == SN_OK; ++k) code = visit(t, b, k, err);
     after[tenth] = memory_now(b);
   }
-  bench_progress_end();
+  sn_progress_end();
   bench_multistart_close(&job);
   return code;
 }

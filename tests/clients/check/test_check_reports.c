@@ -435,13 +435,39 @@ static void what_mujoco_leaves_is_no_difference(void **state) {
   leave_folder(folder);
 }
 
+// A run that takes its time says on a terminal where it is, and takes that away again; on a pipe it says nothing.
+static void progress_is_for_terminals(void **state) {
+  (void)state;
+  static char out[200000];
+  char folder[] = "/tmp/sinew-check-XXXXXX", command[1000];
+  const char *said = NULL;
+  int steps = 512;
+  enter_folder(folder);
+  write_file("arm.xml",
+             "<mujoco><option integrator='RK4'/><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.3 0 0'/>"
+             "<site name='s'/></body></worldbody><actuator><motor site='s' gear='0 0 0 0 1 0'/></actuator></mujoco>");
+  for (; !said && steps < 1 << 15; steps *= 2) {
+    snprintf(command, sizeof command, "script -qec '" SN_CHECK " arm.xml --gradient --steps %d' /dev/null", steps);
+    assert_int_equal(run(command, out, sizeof out), 0);
+    said = strstr(out, "\rderivatives of step ");
+  }
+  assert_non_null(said);
+  assert_non_null(strstr(said, "\r\033[Karm.xml: agrees"));
+  snprintf(command, sizeof command, SN_CHECK " arm.xml --gradient --steps %d 2>&1", steps);
+  assert_int_equal(run(command, out, sizeof out), 0);
+  assert_memory_equal(out, "arm.xml: agrees", 15);
+  assert_null(strstr(out, "derivatives of step"));
+  assert_int_equal(unlink("arm.xml"), 0);
+  leave_folder(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(what_mujoco_leaves_is_no_difference), cmocka_unit_test(the_report_is_as_documented),
       cmocka_unit_test(a_run_that_diverges_is_reported),     cmocka_unit_test(ties_are_named),
       cmocka_unit_test(late_controls_start_inside),          cmocka_unit_test(servos_at_their_limit_are_ties),
       cmocka_unit_test(islands_are_solved_to_rounding),      cmocka_unit_test(files_and_folders),
-      cmocka_unit_test(what_diverges_at_once_is_undecided),
+      cmocka_unit_test(what_diverges_at_once_is_undecided),  cmocka_unit_test(progress_is_for_terminals),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
