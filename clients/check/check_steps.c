@@ -24,6 +24,11 @@ static bool is_behind_contacts(SnStage stage) {
   return stage == SN_STAGE_COLLISION || stage == SN_STAGE_CONSTRAINT || stage == SN_STAGE_SOLVER;
 }
 
+// What actuators make of the rows, under the integrator discrete.
+static void weigh_rows(const SnModel *m, SnWorld *w, SnLane *lane) {
+  if (sn_has_metric(m)) sn_metric_rows(m, w, lane);
+}
+
 // Runs single stages, or those on contacts alone, each on MuJoCo's values of all others, and compares what they wrote.
 static void check_isolated(SnCompare *c, SnOracle *o, bool contacts_alone, int step) {
   static const struct {
@@ -38,7 +43,7 @@ static void check_isolated(SnCompare *c, SnOracle *o, bool contacts_alone, int s
       {SN_STAGE_VELOCITY, {sn_velocity, sn_bias}},
       {SN_STAGE_PASSIVE, {sn_passive}},
       {SN_STAGE_ACTUATION, {sn_actuation}},
-      {SN_STAGE_CONSTRAINT, {sn_make_constraint, sn_reference_constraint}},
+      {SN_STAGE_CONSTRAINT, {sn_make_constraint, sn_reference_constraint, weigh_rows}},
       {SN_STAGE_SOLVER, {sn_solve}},
   };
   sn_forward(o->m, &o->w, &o->lane);  // fills the scratch that MuJoCo has no counterpart of
@@ -227,7 +232,7 @@ static bool find_touch(CheckRun *k, int step, char *text, size_t size) {
 // much of the limit its norm is off.
 static int servo_at_limit(const CheckRun *k, double *off) {
   const SnModel *m = k->o.m;
-  if (m->opt.integrator != SN_INT_IMPLICIT && m->opt.integrator != SN_INT_IMPLICITFAST) return -1;
+  if (m->opt.integrator != SN_INT_IMPLICIT && m->opt.integrator != SN_INT_IMPLICITFAST && !sn_has_metric(m)) return -1;
   for (int i = 0; i < m->nactuator; ++i) {
     const double most = (double)m->actuator_forcerange[2 * i + 1];
     if (m->actuator_gaintype[i] != SN_GAIN_SO3 || !m->actuator_forcelimited[i] || !(most > 0)) continue;

@@ -299,8 +299,12 @@ SINEW_API SinewStatus sinew_model_get_options(const SinewModel *model, SinewOpti
 // out of range, SINEW_ERR_UNSUPPORTED an integrator or flags that the engine does not have. Costs about a
 // load from the cache. Free the copy with sinew_model_free; it does not need the model.
 //
-// Under SINEW_CONTACT_SIGMOID integrator RK4, the flags sleep and speculative, and adhesion are not supported. Contacts
-// from distance (SinewCfd) and steps of chosen sizes are not, either. Limits, equalities and losses act as ever.
+// The integrator discrete (mjINT_DISCRETE) goes without noslip, fluids, electric motors, and the flags sleep, diagexact
+// and speculative. It takes a model whose file asks for the solver PGS as if that were Newton.
+//
+// Under SINEW_CONTACT_SIGMOID the integrators RK4 and discrete, flags sleep and speculative, and adhesion are not
+// supported. Contacts from distance (SinewCfd) and steps of chosen sizes are not, either. Limits, equalities and losses
+// act as ever.
 SINEW_API SinewModel *sinew_model_with_options(const SinewModel *model, const SinewOptions *options, SinewError *err);
 
 // ---- one body ----

@@ -135,7 +135,7 @@ bool sn_backends_wins(SnBackends *b, const char *model, const SnPlanner *planner
   int count = 0;
   bool fresh = false;
   if (!b->view.automatic || sn_backends_view(b).lost || sn_past_size(sn_planner_model(planner)) > 0 ||
-      !asks_for(settings, &kind, &count))
+      sn_has_metric(sn_planner_model(planner)) || !asks_for(settings, &kind, &count))
     return false;
   pthread_mutex_lock(&b->measuring);
   const SnCode code = find(b, planner, &contest, &fresh, &err);

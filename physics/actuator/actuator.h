@@ -84,4 +84,18 @@ SN_FUNC void sn_actuation_motion(const SnModel *m, const SnWorld *w, SnAdjoint *
 // Adds to ctrl_bar what the bar of control k gives, as an actuator sees it. k = -1: there is none.
 SN_FUNC void sn_ctrl_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, bool bad_ctrl, sn_bar bar);
 
+// ---- actuator_slope.c: how forces change with lengths and velocities, as implicit integrators take it ----
+
+// Returns whether the force of actuator i changes at all: it is neither off nor saturated.
+SN_FUNC bool sn_actuator_gives(const SnModel *m, const SnWorld *w, int i);
+// Returns d force / d velocity of actuator i.
+SN_FUNC sn_real sn_actuator_slope(const SnModel *m, const SnWorld *w, int i);
+// Adds what the bar of that gives to trn_length_bar, trn_rate_bar[SN_VEL], act_bar, act_dot_bar, bars of the controls
+// that act now, and parameters.
+SN_FUNC void sn_actuator_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar bar);
+// Returns d force / d length of actuator i: of gains and biases that are fixed, affine or a muscle's.
+SN_FUNC sn_real sn_actuator_stretch(const SnModel *m, const SnWorld *w, int i);
+// Adds what the bar of that gives, to the same but for parameters.
+SN_FUNC void sn_actuator_stretch_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar bar);
+
 #endif

@@ -44,6 +44,14 @@ SN_LOCAL sn_real muscle_length_slope(const sn_real *t, sn_real L) {
   return outer ? slope : -slope;
 }
 
+// FL''.
+SN_LOCAL sn_real muscle_length_curvature(const sn_real *t, sn_real L) {
+  if (!(L >= t[SN_MUSCLE_LMIN] && L <= t[SN_MUSCLE_LMAX])) return 0;
+  const bool rising = L <= 1, outer = rising ? L <= t[SN_MUSCLE_LOW] : L > t[SN_MUSCLE_HIGH];
+  const sn_real per = rising ? t[SN_MUSCLE_PER_LOW] : t[SN_MUSCLE_PER_HIGH];
+  return outer ? per * per : -per * per;
+}
+
 // Normalised active force: x is the distance from the nearest end of a quadratic piece, in its lengths.
 SN_LOCAL sn_real muscle_length_curve(const sn_real *t, sn_real L) {
   if (!(L >= t[SN_MUSCLE_LMIN] && L <= t[SN_MUSCLE_LMAX])) return 0;
@@ -112,6 +120,25 @@ SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_r
 }
 
 #if !defined(SN_PACK)
+SN_FUNC sn_real sn_muscle_gain_stretch(const sn_real *table, sn_real length, sn_real velocity) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
+  const sn_real curve = muscle_velocity_curve(table, velocity * table[SN_MUSCLE_PER_VELOCITY]);
+  return -table[SN_MUSCLE_PEAK] * table[SN_MUSCLE_PER_LENGTH] * muscle_length_slope(table, L) * curve;
+}
+#endif
+
+SN_FUNC void sn_muscle_gain_stretch_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar,
+                                        sn_bar *length_bar, sn_bar *velocity_bar) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
+  const sn_real V = velocity * table[SN_MUSCLE_PER_VELOCITY];
+  const sn_bar scale = -table[SN_MUSCLE_PEAK] * table[SN_MUSCLE_PER_LENGTH] * bar;
+  *length_bar +=
+      scale * table[SN_MUSCLE_PER_LENGTH] * muscle_length_curvature(table, L) * muscle_velocity_curve(table, V);
+  *velocity_bar +=
+      scale * table[SN_MUSCLE_PER_VELOCITY] * muscle_length_slope(table, L) * muscle_velocity_slope(table, V);
+}
+
+#if !defined(SN_PACK)
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length) {
   const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
   if (L <= 1) return 0;
@@ -127,6 +154,20 @@ SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_bar bar
   const bool curved = L <= table[SN_MUSCLE_HIGH];
   const sn_real per = table[SN_MUSCLE_PER_HIGH], slope = curved ? (L - 1) * per * per : per;
   *length_bar -= bar * table[SN_MUSCLE_PASSIVE] * table[SN_MUSCLE_PER_LENGTH] * slope;
+}
+
+#if !defined(SN_PACK)
+SN_FUNC sn_real sn_muscle_bias_stretch(const sn_real *table, sn_real length) {
+  sn_real slope = 0;
+  sn_muscle_bias_vjp(table, length, 1, &slope);
+  return slope;
+}
+#endif
+
+SN_FUNC void sn_muscle_bias_stretch_vjp(const sn_real *table, sn_real length, sn_bar bar, sn_bar *length_bar) {
+  const sn_real L = table[SN_MUSCLE_OFFSET] + length * table[SN_MUSCLE_PER_LENGTH];
+  const sn_real per = table[SN_MUSCLE_PER_HIGH] * table[SN_MUSCLE_PER_LENGTH];
+  if (L > 1 && L <= table[SN_MUSCLE_HIGH]) *length_bar -= bar * table[SN_MUSCLE_PASSIVE] * per * per;
 }
 
 #if !defined(SN_PACK)

@@ -44,10 +44,22 @@ SN_FUNC void sn_muscle_gain_vjp(const sn_real *table, sn_real length, sn_real ve
 SN_FUNC void sn_muscle_gain_slope_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar,
                                       sn_bar *length_bar, sn_bar *velocity_bar);
 
+// Returns the derivative of sn_muscle_gain with respect to length [N/m].
+SN_FUNC sn_real sn_muscle_gain_stretch(const sn_real *table, sn_real length, sn_real velocity);
+// Adds bar times the derivatives of that to length_bar and velocity_bar. The derivative by length jumps where the curve
+// of lengths has its joints, and there is that of the piece that the forward function takes.
+SN_FUNC void sn_muscle_gain_stretch_vjp(const sn_real *table, sn_real length, sn_real velocity, sn_bar bar,
+                                        sn_bar *length_bar, sn_bar *velocity_bar);
+
 // Returns the passive force [N] (negative), whatever the activation.
 SN_FUNC sn_real sn_muscle_bias(const sn_real *table, sn_real length);
 // Adds bar times the derivative of sn_muscle_bias to length_bar.
 SN_FUNC void sn_muscle_bias_vjp(const sn_real *table, sn_real length, sn_bar bar, sn_bar *length_bar);
+
+// Returns the derivative of sn_muscle_bias with respect to length [N/m].
+SN_FUNC sn_real sn_muscle_bias_stretch(const sn_real *table, sn_real length);
+// Adds bar times the derivative of that to length_bar.
+SN_FUNC void sn_muscle_bias_stretch_vjp(const sn_real *table, sn_real length, sn_bar bar, sn_bar *length_bar);
 
 // Returns the rate of the activation [1/s]. prm[3] holds the time constants of activation and deactivation [s] and the
 // width of the switch between them (0: a step).

@@ -28,6 +28,13 @@ SN_INLINE sn_real sn_polynomial_change(const sn_real *poly, sn_real x) {
   return s;
 }
 
+// Returns (x p(x))'' = 2 k1 + 6 k2 x.
+SN_INLINE sn_real sn_polynomial_curve(const sn_real *poly, sn_real x) {
+  sn_real s = 0;
+  for (int p = SN_NPOLY - 1; p >= 0; --p) s = s * x + (sn_real)((p + 2) * (p + 1)) * poly[p];
+  return s;
+}
+
 // Returns the slope in v of the damper v p(|v|), coefficients damp[1 + SN_NPOLY].
 SN_INLINE sn_real sn_damping_slope(const sn_real *damp, sn_real v) {
   return sn_polynomial_slope(damp[0], damp + 1, sn_abs(v));

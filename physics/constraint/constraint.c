@@ -171,7 +171,8 @@ SN_FUNC void sn_reference_constraint(const SnModel *m, SnWorld *w, SnLane *lane)
   SN_FOR(i, w->nefc[0]) {
     const sn_real *kbip = w->efc_KBIP + 4 * i;
     sn_real slope;
-    w->efc_aref[i] = -kbip[1] * w->efc_vel[i] + kbip[0] * kbip[2] * sn_reference_depth(m, w, i, &slope);
+    const SnRowSpring s = sn_row_spring(m, w, i);
+    w->efc_aref[i] = -s.damping * w->efc_vel[i] + s.stiffness * kbip[2] * sn_reference_depth(m, w, i, &slope);
   }
   SN_SYNC(lane);
   if (sn_has_sigmoid(m)) {
@@ -325,16 +326,17 @@ SN_LOCAL void row_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int row)
   sn_real slope;
   z[0] = sn_bar_of(force);
   z[1] = -c;
-  z[2] = -kbip[1] * c;
+  const SnRowSpring s = sn_row_spring(m, w, row);
+  z[2] = -s.damping * c;
   a->row_pos[row] = sn_bar_of(0);
   if (force == 0 && !sn_any(c)) return;
   const sn_real depth = sn_reference_depth(m, w, row, &slope);
-  a->row_pos[row] = kbip[0] * kbip[2] * slope * c;
+  a->row_pos[row] = s.stiffness * kbip[2] * slope * c;
   if (w->efc_type[row] == SN_CNSTR_EQUALITY) {
     const int type = m->eq_type[w->efc_id[row]];
     if (type == SN_EQ_CONNECT || type == SN_EQ_WELD) return;
   }
-  a->row_pos[row] += sn_impedance_bar(w, a, row, depth);
+  a->row_pos[row] += sn_impedance_bar(m, w, a, row, depth);
 }
 
 // Contacts; what they leave on the links of their geoms is added to each in the order of contacts.
@@ -424,6 +426,7 @@ SN_FUNC void sn_constraint_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLan
     SN_SYNC(lane);
   }
   if (sn_has_exact_diagonal(m)) sn_diagonal_vjp(m, w, a, lane);
+  if (sn_has_metric(m)) sn_metric_rows_vjp(m, w, a, lane);
   sn_rows_vjp(m, w, a, lane);
   if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip_exchange(m, w, lane);
 }

@@ -59,6 +59,9 @@ SN_FUNC sn_real sn_tendon_limit_pull(const SnModel *m, const SnWorld *w, int row
 
 // ---- solver.c ----
 
+// Replaces x (nv) by (M + B)^-1 x with the B of the integrator `discrete` (dynamics/metric.c). Leaves the factor
+// behind, and no states of rows. Needs a sync before.
+SN_FUNC void sn_solve_metric(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *x);
 // Computes qacc, efc_force, efc_state and qfrc_constraint from rows, qacc_smooth and qacc_warmstart. A finite qacc
 // becomes the next qacc_warmstart. (The integrator, which may be given a qacc of another origin, stores it too.)
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane);
@@ -82,6 +85,15 @@ SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane);
 // Sets the motions and row_z of the next pass of the stages that add what impedances by exact diagonals have left
 // (diagonal.c). pass: 0, then what was returned. Returns -1 where none is left.
 SN_FUNC int sn_diagonal_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
+
+// ---- metric_rows.c: the integrator `discrete` ----
+
+// Multiplies the D of rows by what the effective inertia makes of them. Changes aref of those that pull, too, which has
+// R. Comes after sn_metric, once for rows that were made.
+SN_FUNC void sn_metric_rows(const SnModel *m, SnWorld *w, SnLane *lane);
+// Sets motions, row_z and bars of rates for the next pass, as sn_diagonal_pass. The first adds what the diagonal of M
+// gives to qpos_bar. Bars are zero before.
+SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
 
 // ---- sleep.c: trees that fall asleep, where the model has the flag and the world asks for it ----
 

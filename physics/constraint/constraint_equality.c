@@ -200,9 +200,10 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
   const int eq = m->src_id[s];
   if (m->eq_type[eq] != SN_EQ_CONNECT && m->eq_type[eq] != SN_EQ_WELD) return;
   const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
+  const sn_real factor = sn_row_spring(m, w, row).factor;  // all rows have the same spring
   sn_real acc[2][3], ang[2][3];
   for (int i = 0; i < 2; ++i) end_bias(m, w, e + i, acc[i], ang[i]);
-  for (int i = 0; i < 3; ++i) w->efc_aref[row + i] -= acc[0][i] - acc[1][i];
+  for (int i = 0; i < 3; ++i) w->efc_aref[row + i] -= (acc[0][i] - acc[1][i]) / factor;
   if (m->eq_type[eq] != SN_EQ_WELD) return;
   sn_real diff[3], sum[3], t[3], r[3];
   sn_sub3(diff, w->cvel + 6 * e[0].body, w->cvel + 6 * e[1].body);
@@ -212,7 +213,7 @@ SN_FUNC void sn_equality_bias(const SnModel *m, SnWorld *w, int s, int row) {
   const sn_real v[4] = {-half * sn_dot3(diff, diff), ang[0][0] - ang[1][0] + half * t[0],
                         ang[0][1] - ang[1][1] + half * t[1], ang[0][2] - ang[1][2] + half * t[2]};
   weld_rotate(r, e, v, half * m->eq_data[SN_NEQDATA * eq + 10]);
-  for (int i = 0; i < 3; ++i) w->efc_aref[row + 3 + i] -= r[i];
+  for (int i = 0; i < 3; ++i) w->efc_aref[row + 3 + i] -= r[i] / factor;
 }
 #endif
 
@@ -306,7 +307,8 @@ SN_LOCAL void anchor_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 SN_LOCAL void anchor_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real sign,
                          int row) {
   const sn_bar *pos = a->row_pos + row, *rate = a->row_z + 3 * row, *c = a->row_c + row;
-  const sn_bar zero[3] = {0}, bias[3] = {-sign * c[0], -sign * c[1], -sign * c[2]};
+  const sn_real per = -sign / sn_row_spring(m, w, row).factor;
+  const sn_bar zero[3] = {0}, bias[3] = {per * c[0], per * c[1], per * c[2]};
   sn_real arm[3];
   sn_bar force[3];
   sn_sub3(arm, e->pos, sn_twist_origin(m, w, e->body));
@@ -367,7 +369,8 @@ SN_LOCAL void weld_bias_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, co
 // Rotation rows [row, row + 3) of a weld.
 SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const EqualityEnd *e, sn_real scale, int row) {
   const sn_bar one[4] = {sn_bar_of(1)}, zero[3] = {0}, *rate = a->row_z + 3 * row, *c = a->row_c + row;
-  const sn_bar bias[3] = {-c[0], -c[1], -c[2]};
+  const sn_real per = -1 / sn_row_spring(m, w, row).factor;
+  const sn_bar bias[3] = {per * c[0], per * c[1], per * c[2]};
   sn_bar torque[2][3] = {0}, X_bar[4];
   weld_rotate_vjp(e, one, a->row_pos + row, scale, X_bar, torque);
   for (int z = 0; z < 3; ++z) {
@@ -383,11 +386,11 @@ SN_LOCAL void weld_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const E
 }
 
 // Adds to row_pos what the rows' common impedance receives.
-SN_LOCAL void common_impedance_vjp(const SnWorld *w, SnAdjoint *a, SnBlock block) {
+SN_LOCAL void common_impedance_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnBlock block) {
   const sn_real *pos = w->efc_pos + block.row, norm = sn_sqrt(sn_dot(pos, pos, block.num));
   if (!(norm > 0)) return;
   sn_bar bar = {0};
-  for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(w, a, block.row + r, -pos[r]);
+  for (int r = 0; r < block.num; ++r) bar += sn_impedance_bar(m, w, a, block.row + r, -pos[r]);
   for (int r = 0; r < block.num; ++r) a->row_pos[block.row + r] += bar * (pos[r] / norm);
 }
 
@@ -443,7 +446,7 @@ SN_FUNC void sn_equality_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnBlock
     return;
   }
   const EqualityEnd e[2] = {equality_end(m, w, eq, 0), equality_end(m, w, eq, 1)};
-  common_impedance_vjp(w, a, block);
+  common_impedance_vjp(m, w, a, block);
   anchor_vjp(m, w, a, e, 1, block.row);
   anchor_vjp(m, w, a, e + 1, -1, block.row);
   if (type == SN_EQ_WELD) weld_vjp(m, w, a, e, m->eq_data[SN_NEQDATA * eq + 10], block.row + 3);

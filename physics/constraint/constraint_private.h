@@ -83,6 +83,14 @@ SN_INLINE sn_real sn_row_adhesion(const SnWorld *w, int row) {
   return row == con->efc_address ? con->adhesion : 0;
 }
 
+// Returns how many rows have an R that is made of the inverse inertia of this one: itself, all of a contact, or none.
+SN_INLINE int sn_sharing_rows(const SnWorld *w, int row) {
+  if (w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS) return 1;
+  const SnContact *con = w->contact + w->efc_id[row];
+  if (con->efc_address != row) return 0;
+  return w->efc_type[row] == SN_CNSTR_CONTACT_PYRAMIDAL ? 2 * (con->dim - 1) : con->dim;
+}
+
 // ---- impedance.c ----
 
 // Compute diagA, KBIP, R, D of the rows of source s, or of contact i, from pos and margin.
@@ -93,7 +101,14 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
 SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row);
 // Returns the derivative of G (adjoint.h) with respect to the position that the impedance of a row is taken at, through
 // that impedance alone. depth is that of sn_reference_depth.
-SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
+SN_FUNC sn_bar sn_impedance_bar(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int row, sn_real depth);
+
+// Holds the spring of a row as its reference acceleration has it: aref = -damping vel + stiffness I depth - Jdot v /
+// factor. The factor is 1 but under the integrator `discrete`.
+typedef struct SnRowSpring {
+  sn_real stiffness, damping, factor;
+} SnRowSpring;
+SN_FUNC SnRowSpring sn_row_spring(const SnModel *m, const SnWorld *w, int row);
 
 // Returns true where a bound has replaced the R of a row, so that it does not follow impedance and inertia.
 SN_FUNC bool sn_is_bounded(const SnWorld *w, int row);
@@ -122,6 +137,11 @@ SN_FUNC void sn_sigmoid_reference_vjp(const SnModel *m, const SnWorld *w, SnAdjo
 // Adds that by the coefficients of friction (5), but for what goes through J. The contact has rows.
 SN_FUNC void sn_sigmoid_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int i, sn_bar *friction);
 #endif
+
+// ---- metric_rows.c: the integrator `discrete` ----
+
+// Computes metric_row, metric_bar and metric_inertia from row_lambda and efc_force, and turns metric_on on.
+SN_FUNC void sn_metric_rows_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 // ---- diagonal.c ----
 

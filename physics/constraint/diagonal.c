@@ -46,16 +46,8 @@ SN_LOCAL sn_real diagonal_of(const SnModel *m, const SnWorld *w, int row) {
   return A;
 }
 
-// Rows whose R is made of the A of this one: itself, all of a contact, or none.
-SN_LOCAL int diagonal_rows(const SnWorld *w, int row) {
-  if (w->efc_type[row] < SN_CNSTR_CONTACT_FRICTIONLESS) return 1;
-  const SnContact *con = w->contact + w->efc_id[row];
-  if (con->efc_address != row) return 0;
-  return w->efc_type[row] == SN_CNSTR_CONTACT_PYRAMIDAL ? 2 * (con->dim - 1) : con->dim;
-}
-
 SN_LOCAL sn_bar diagonal_bar(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int row) {
-  const int n = diagonal_rows(w, row), state = w->efc_state[row];
+  const int n = sn_sharing_rows(w, row), state = w->efc_state[row];
   sn_bar force = {0};
   if (state == SN_CSTATE_LINEARNEG || state == SN_CSTATE_LINEARPOS) return force;
   for (int i = row; i < row + n; ++i) force -= sn_scaled_force(w, a, i);

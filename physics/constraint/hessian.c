@@ -1,4 +1,5 @@
-// The Hessian of the constraint solver, H = M + J' C J, and its factor L' D L.
+// The Hessian of the constraint solver, H = M + J' C J, and its factor L' D L. Under the integrator `discrete` M + B
+// stands for M (dynamics/metric.c).
 //
 // C is D on quadratic rows, 0 on satisfied rows and saturated friction loss, and a dense symmetric block on an
 // elliptic contact in its cone: with U, N, T, Dm of solver_private.h, t = U_1.. / T and S = diag(mu, mu_1, ..),
@@ -8,6 +9,7 @@
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"
 #include "physics/constraint/solver_private.h"
+#include "physics/dynamics/dynamics.h"
 
 // Rows of a block whose cost is curved, and their curvature: H += sum_ij J_row(i)' C_ij J_row(j).
 typedef struct BlockCurve {
@@ -173,6 +175,21 @@ SN_LOCAL void add_single(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock blo
   w->hessian[col * (m->nv + 1)] += sum;
 }
 
+// Adds the terms of the effective inertia beside M.
+SN_LOCAL void add_metric(const SnModel *m, SnWorld *w, SnLane *lane) {
+  SN_FOR(i, m->nv) w->hessian[i * (m->nv + 1)] += w->efm_diag[i];
+  SN_SYNC(lane);
+  SN_ONE(lane) {
+    for (int k = 0; k < m->ntendon + m->nout; ++k) {
+      SnRow row;
+      const sn_real s = sn_metric_term(m, w, k, &row);
+      for (int p = 0; s != 0 && p < row.n; ++p)
+        for (int q = 0; q <= p; ++q) w->hessian[row.col[p] * m->nv + row.col[q]] += s * row.J[p] * row.J[q];
+    }
+  }
+  SN_SYNC(lane);
+}
+
 // H = M + J' C J.
 SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_factor_clear(m, w, lane);
@@ -181,6 +198,7 @@ SN_LOCAL void assemble_hessian(const SnModel *m, SnWorld *w, SnLane *lane) {
     for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k) row[m->M_colind[k]] = w->M[k];
   }
   SN_SYNC(lane);
+  if (sn_has_metric(m)) add_metric(m, w, lane);
   bool waits = false;  // the lane has added what others have not seen
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock block = sn_block(w, b);

@@ -51,6 +51,12 @@ SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
     uint64_t *bits = w->hessian_bits + col[block.nnz - 1] * nword;
     for (int k = 0; k < block.nnz - 1; ++k) sn_bit_set(bits, col[k]);
   }
+  for (int k = 0; sn_has_metric(m) && k < m->ntendon + m->nout; ++k) {
+    SnRow row;
+    if (sn_metric_term(m, w, k, &row) == 0) continue;
+    uint64_t *bits = w->hessian_bits + row.col[row.n - 1] * nword;
+    for (int q = 0; q < row.n - 1; ++q) sn_bit_set(bits, row.col[q]);
+  }
   for (int k = m->nv - 1; k >= 0; --k) {
     const uint64_t *bits = w->hessian_bits + k * nword;
     int word = nword - 1;

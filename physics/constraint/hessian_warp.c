@@ -5,6 +5,9 @@
 // Lane i has the dofs i, i + SN_WARP, ..: of the pattern their rows, as bits; of the dense H and of the factor their
 // columns; of a solve their numbers. All of these stay in registers, or in memory that no other lane reads before the
 // end. What other lanes need of them goes by shuffles, so that each of the three is one phase.
+//
+// The pattern is that of M and J: the terms of the integrator `discrete` (dynamics/metric.c), which no device has, are
+// not in it.
 #include "physics/base/bits.h"
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint_private.h"

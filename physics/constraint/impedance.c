@@ -16,6 +16,12 @@
 // Contacts from distance (CFD, SnCfd): where bodies that take part do not touch, d follows a spline of its own; on both
 // sides of touch the position part of the reference is k d s log(1 + exp(-r / s)) with a width s.
 //
+// The integrator `discrete` has the spring at the end of the step. With s = 1 + h b + h^2 k d,
+//   aref = [-(b + h k d) J v + k d depth - Jdot v] / s,     D = s d / ((1 - d) A), at most as of the largest impedance,
+// where the friction of an elliptic cone follows the D of its normal, and the spring of limits and contacts that a step
+// cannot resolve, h^2 k d > 1 (as found in MuJoCo 4.0.0), is k = 1 / (h^2 d), b = 2 dampratio sqrt(k), with flag
+// refsafe and a solref above 0.
+//
 // Smoothed hard contacts (sigmoid.c) have a spring and an impedance of their own, the same on all their rows.
 //
 // Contacts that pull have R times their adhesion in aref, too, so that G falls with log D by it times c.
@@ -24,6 +30,9 @@
 // residual, which is proportional to D except on saturated friction loss (whose d is constant anyway). As D = d / ((1 -
 // d) A), d log D = d' / (d (1 - d)) on all rows of a contact, whichever share they have in the R of the first. One that
 // holds R at a bound has none.
+//
+// Of the springs of `discrete` daref = (k / s) (depth - h J v - h^2 aref) dd and d log D = [1 / (d (1 - d)) + h^2 k /
+// s] dd; of one that is replaced (b / (2 d s)) (J v + h aref) and 1 / (d (1 - d)) - h b / (2 d s), as k d is constant.
 //
 // By the model: k, b and d follow from solref and solimp as above, D from A, too: d log D = - d log A. Numbers that are
 // replaced or held at a bound have no derivative. Of elliptic cones R_j = R1 mu_1^2 / mu_j^2, and where the contact
@@ -136,6 +145,35 @@ SN_LOCAL void row_spring(const sn_real *ref, sn_real dwidth, bool friction, sn_r
   if (friction) kbip[0] = 0;
 }
 
+// Replaces the spring of a row that a step of `discrete` cannot resolve.
+SN_LOCAL void resolve_spring(const SnModel *m, const SnWorld *w, const sn_real *ref, sn_real *kbip) {
+  const sn_real h = sn_timestep(m, w);
+  if (!sn_has_metric(m) || (m->opt.disableflags & SN_DSBL_REFSAFE)) return;
+  if (!(ref[0] > 0) || !(h * h * kbip[0] * kbip[2] > 1)) return;
+  kbip[0] = 1 / sn_max(SN_MINVAL, h * h * kbip[2]);
+  kbip[1] = 2 * ref[1] * sn_sqrt(kbip[0]);
+}
+
+// True of a row whose spring that was.
+SN_LOCAL bool is_resolved(const SnModel *m, const SnWorld *w, const sn_real *kbip) {
+  const sn_real h = sn_timestep(m, w);
+  return sn_abs(h * h * kbip[0] * kbip[2] - 1) <= 8 * SN_EPS;
+}
+
+// s of a spring: 1 but under `discrete`.
+SN_LOCAL sn_real spring_factor(const SnModel *m, const SnWorld *w, const sn_real *kbip) {
+  const sn_real h = sn_timestep(m, w);
+  return sn_has_metric(m) ? 1 + h * (kbip[1] + h * kbip[0] * kbip[2]) : 1;
+}
+
+#if !defined(SN_PACK)
+SN_FUNC SnRowSpring sn_row_spring(const SnModel *m, const SnWorld *w, int row) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, s = spring_factor(m, w, kbip);
+  if (!sn_has_metric(m)) return (SnRowSpring){kbip[0], kbip[1], s};
+  return (SnRowSpring){kbip[0] / s, (kbip[1] + sn_timestep(m, w) * kbip[0] * kbip[2]) / s, s};
+}
+#endif
+
 SN_LOCAL void put_regularizer(SnWorld *w, int row, sn_real R) {
   const sn_real imp = w->efc_KBIP[4 * row + 2];
   w->efc_R[row] = R;
@@ -144,8 +182,11 @@ SN_LOCAL void put_regularizer(SnWorld *w, int row, sn_real R) {
 }
 
 // R of a row; a row without impedance (contacts from distance, at their reach) has a D next to nothing.
-SN_LOCAL sn_real regularizer(sn_real imp, sn_real diagA) {
-  return sn_min(sn_max(SN_MINVAL, (1 - imp) * diagA / sn_max(imp, SN_R(1e-30))), SN_R(1e30));
+SN_LOCAL sn_real regularizer(const SnModel *m, const SnWorld *w, const sn_real *kbip, sn_real diagA) {
+  const sn_real imp = kbip[2];
+  if (!sn_has_metric(m)) return sn_min(sn_max(SN_MINVAL, (1 - imp) * diagA / sn_max(imp, SN_R(1e-30))), SN_R(1e30));
+  const sn_real ratio = (1 - imp) / sn_max(imp * spring_factor(m, w, kbip), SN_R(1e-30));
+  return sn_min(sn_max(SN_MINVAL, sn_max(ratio, (1 - SN_MAXIMP) / SN_MAXIMP) * diagA), SN_R(1e30));
 }
 
 // Approximate inverse inertia of row k of a source.
@@ -175,8 +216,9 @@ SN_FUNC void sn_source_impedance(const SnModel *m, SnWorld *w, int s, SnBlock bl
     sn_real *kbip = w->efc_KBIP + 4 * row;
     kbip[2] = impedance_at(p.solimp, pos - w->efc_margin[row], kbip + 3);
     row_spring(p.solref, p.solimp[1], friction, kbip);
+    if (s >= m->nsrc_fl) resolve_spring(m, w, p.solref, kbip);
     const sn_real A = sn_has_exact_diagonal(m) ? sn_exact_diagonal(m, w, block, row) : source_weight(m, type, id, k);
-    put_regularizer(w, row, regularizer(kbip[2], A));
+    put_regularizer(w, row, regularizer(m, w, kbip, A));
   }
 }
 
@@ -189,6 +231,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   kbip[2] = con->cfd == SN_CONTACT_FAR ? impedance_far(w->cfd->solimp, r, &slope) : impedance_at(p.solimp, r, &slope);
   kbip[3] = slope;
   row_spring(p.solref, p.solimp[1], false, kbip);
+  resolve_spring(m, w, p.solref, kbip);
   if (sn_has_sigmoid(m)) sn_sigmoid_spring(m, w, r, kbip);
   for (int k = 0; k < block.num; ++k)
     for (int j = 0; j < 4; ++j) w->efc_KBIP[4 * (block.row + k) + j] = kbip[j];
@@ -197,7 +240,7 @@ SN_FUNC void sn_contact_impedance(const SnModel *m, SnWorld *w, int i, SnBlock b
   const sn_real tran = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2], mu1 = con->friction[0];
   const bool pyramid = type == SN_CNSTR_CONTACT_PYRAMIDAL;
   const sn_real A = pyramid ? tran + mu1 * mu1 * tran : tran;
-  const sn_real R0 = regularizer(kbip[2], sn_has_exact_diagonal(m) ? sn_exact_diagonal(m, w, block, block.row) : A);
+  const sn_real R0 = regularizer(m, w, kbip, sn_has_exact_diagonal(m) ? sn_exact_diagonal(m, w, block, block.row) : A);
   if (type == SN_CNSTR_CONTACT_FRICTIONLESS) {
     put_regularizer(w, block.row, R0);
     return;
@@ -242,14 +285,33 @@ SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row) {
   return a->row_lambda[row] * w->efc_force[row] - a->row_c[row] * (w->efc_R[row] * sn_row_adhesion(w, row));
 }
 
-SN_FUNC sn_bar sn_impedance_bar(const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
+// d aref / dd under `discrete`, of a row whose spring corrects `depth`.
+SN_LOCAL sn_real reference_slope(const SnModel *m, const SnWorld *w, int row, sn_real depth) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, h = sn_timestep(m, w), s = spring_factor(m, w, kbip);
+  const sn_real v = w->efc_vel[row], aref = w->efc_aref[row] - w->efc_R[row] * sn_row_adhesion(w, row);
+  if (is_resolved(m, w, kbip)) return kbip[1] / (2 * kbip[2] * s) * (v + h * aref);
+  return kbip[0] / s * (depth - h * (v + h * aref));
+}
+
+// d log D / dd under `discrete`.
+SN_LOCAL sn_real impedance_log_slope(const SnModel *m, const SnWorld *w, int row) {
+  const bool cone = w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC;
+  const sn_real *kbip = w->efc_KBIP + 4 * (cone ? w->contact[w->efc_id[row]].efc_address : row), imp = kbip[2];
+  const sn_real h = sn_timestep(m, w), s = spring_factor(m, w, kbip);
+  if (s * imp / (1 - imp) >= SN_MAXIMP / (1 - SN_MAXIMP)) return 0;
+  return 1 / (imp * (1 - imp)) + (is_resolved(m, w, kbip) ? -h * kbip[1] / (2 * imp * s) : h * h * kbip[0] / s);
+}
+
+SN_FUNC sn_bar sn_impedance_bar(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2], slope = kbip[3];
   if (slope == 0) return sn_bar_of(0);
-  const sn_bar reference = a->row_c[row] * kbip[0] * slope * depth;
+  const bool metric = sn_has_metric(m);
+  const sn_bar reference =
+      metric ? a->row_c[row] * (slope * reference_slope(m, w, row, depth)) : a->row_c[row] * kbip[0] * slope * depth;
   const sn_bar force = sn_scaled_force(w, a, row);
   if (!sn_any(force) || imp <= SN_R(1e-30)) return reference;
   if (sn_is_bounded(w, row)) return reference;
-  return reference + force * (slope / (imp * (1 - imp)));
+  return reference + force * (metric ? slope * impedance_log_slope(m, w, row) : slope / (imp * (1 - imp)));
 }
 
 #if defined(SN_MODEL_BARS)

@@ -197,9 +197,10 @@ SN_LOCAL sn_real line_gain(const SnModel *m, SnWorld *w, SnLane *lane, const sn_
 // Derivatives of the quadratic part: v'(M a - M a_s) and v' M v.
 SN_LOCAL void gauss_slope(const SnModel *m, SnWorld *w, SnLane *lane, sn_real gauss[2]) {
   sn_real *part = w->solver_part;
+  const sn_real *smooth = sn_free_force(m, w);
   clear_parts(lane, part, 2);
   SN_FOR_PARTS(k, i, m->nv) {
-    part[k] += w->solver_search[i] * (w->solver_Ma[i] - w->qfrc_smooth[i]);
+    part[k] += w->solver_search[i] * (w->solver_Ma[i] - smooth[i]);
     part[SN_VLANES + k] += w->solver_search[i] * w->solver_Mv[i];
   }
   SN_SYNC(lane);

@@ -167,8 +167,8 @@ SN_LOCAL StateChange update_forces(const SnModel *m, SnWorld *w, SnLane *lane, s
 }
 
 // solver_grad from solver_Ma and qfrc_constraint; adds its square to part.
-SN_LOCAL void gradient_parts(SnWorld *w, SnLane *lane, int nv, sn_real *SN_RESTRICT part) {
-  const sn_real *SN_RESTRICT Ma = w->solver_Ma, *SN_RESTRICT smooth = w->qfrc_smooth;
+SN_LOCAL void gradient_parts(SnWorld *w, SnLane *lane, int nv, const sn_real *smooth_force, sn_real *SN_RESTRICT part) {
+  const sn_real *SN_RESTRICT Ma = w->solver_Ma, *SN_RESTRICT smooth = smooth_force;
   const sn_real *SN_RESTRICT constraint = w->qfrc_constraint;
   sn_real *SN_RESTRICT grad = w->solver_grad;
   (void)lane;
@@ -184,7 +184,7 @@ SN_LOCAL sn_real update_gradient(const SnModel *m, SnWorld *w, SnLane *lane) {
   sn_real *part = w->solver_part;
   sn_mul_Jt(m, w, lane, w->qfrc_constraint, w->efc_force);
   SN_FOR(k, SN_VLANES) part[k] = 0;
-  gradient_parts(w, lane, m->nv, part);
+  gradient_parts(w, lane, m->nv, sn_free_force(m, w), part);
   SN_SYNC(lane);
   return sn_sqrt(sn_sum_parts(lane, part));
 }
@@ -215,8 +215,9 @@ SN_LOCAL bool is_warm_better(const SnModel *m, SnWorld *w, SnLane *lane) {
   const int mixed = m->opt.cone == SN_CONE_ELLIPTIC ? w->nefc[0] : w->ne[0] + w->nf[0];
   SN_FOR_PARTS(k, i, mixed) part[k] += row_cost(w, i, w->efc_Jv) - row_cost(w, i, w->efc_jar);
   one_sided_costs(w, lane, mixed, part);
+  const sn_real *smooth = sn_free_force(m, w);
   SN_FOR_PARTS(k, i, m->nv) {
-    const sn_real force = w->solver_Ma[i] - w->qfrc_smooth[i];
+    const sn_real force = w->solver_Ma[i] - smooth[i];
     part[k] += SN_R(0.5) * force * (w->qacc_warmstart[i] - w->qacc_smooth[i]);
   }
   SN_SYNC(lane);
@@ -232,10 +233,10 @@ SN_LOCAL StateChange newton_start(const SnModel *m, SnWorld *w, SnLane *lane) {
   row_residual(m, w, lane, w->efc_jar, w->qacc_smooth);
   if (!(m->opt.disableflags & SN_DSBL_WARMSTART)) {
     row_residual(m, w, lane, w->efc_Jv, w->qacc_warmstart);
-    sn_mul_M(m, w, lane, w->solver_Ma, w->qacc_warmstart);
+    sn_mul_metric(m, w, lane, w->solver_Ma, w->qacc_warmstart);
     warm = is_warm_better(m, w, lane);
   }
-  if (!warm) sn_mul_M(m, w, lane, w->solver_Ma, w->qacc_smooth);
+  if (!warm) sn_mul_metric(m, w, lane, w->solver_Ma, w->qacc_smooth);
   SN_FOR(i, m->nv) w->qacc[i] = warm ? w->qacc_warmstart[i] : w->qacc_smooth[i];
   SN_FOR(i, w->nefc[0]) {
     if (warm) w->efc_jar[i] = w->efc_Jv[i];
@@ -301,9 +302,10 @@ SN_LOCAL sn_real newton_direction(const SnModel *m, SnWorld *w, SnLane *lane, St
 // depend on each other are stiff, H has lost so many digits that its factor leads elsewhere. Needs the forces there.
 SN_LOCAL bool step_misses(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope) {
   sn_real *part = w->solver_part, *size = part + SN_VLANES;
+  const sn_real *smooth = sn_free_force(m, w);
   SN_FOR(k, SN_VLANES) part[k] = size[k] = 0;
   SN_FOR_PARTS(k, i, m->nv) {
-    const sn_real term = w->solver_search[i] * (w->solver_Ma[i] + w->solver_Mv[i] - w->qfrc_smooth[i]);
+    const sn_real term = w->solver_search[i] * (w->solver_Ma[i] + w->solver_Mv[i] - smooth[i]);
     part[k] += term;
     size[k] += sn_abs(term);
   }
@@ -321,7 +323,7 @@ SN_LOCAL bool step_misses(const SnModel *m, SnWorld *w, SnLane *lane, sn_real sl
 // descent is left. gtol: slope at which the line search stops.
 SN_LOCAL sn_real newton_step(const SnModel *m, SnWorld *w, SnLane *lane, sn_real slope, sn_real gtol,
                              StateChange *change) {
-  sn_mul_M(m, w, lane, w->solver_Mv, w->solver_search);
+  sn_mul_metric(m, w, lane, w->solver_Mv, w->solver_search);
   sn_mul_J(m, w, lane, w->efc_Jv, w->solver_search);
   sn_real gain = SN_R(-0.5) * slope, alpha = 1;
   *change = update_forces(m, w, lane, 1);
@@ -366,6 +368,8 @@ SN_LOCAL void solve_free(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->qfrc_constraint[i] = 0;
   }
   SN_ONE(lane) w->solver_niter[0] = 0;
+  SN_SYNC(lane);
+  if (sn_has_metric(m)) sn_hessian_factor(m, w, lane);  // which the adjoint solves with
 }
 
 // Newton from the start, with its outcome; returns false where the iterations did not suffice.
@@ -382,6 +386,33 @@ SN_LOCAL bool solve_rows(const SnModel *m, SnWorld *w, SnLane *lane) {
   return niter >= 0;
 }
 
+SN_FUNC void sn_solve_metric(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *x) {
+  SN_FOR(i, w->nefc[0]) w->efc_state[i] = SN_CSTATE_SATISFIED;
+  SN_ONE(lane) w->hessian_status[0] = SN_HESSIAN_NONE;
+  SN_SYNC(lane);
+  sn_hessian_factor(m, w, lane);
+  sn_hessian_solve(m, w, lane, x);
+}
+
+// Says which acceleration a free body gets that stands alone.
+typedef enum SolveAlone {
+  ALONE_SMOOTH,  // the solver's
+  ALONE_OWN,     // that of its own equations
+  ALONE_KEPT     // the one that sn_solve has left in qacc_warmstart
+} SolveAlone;
+
+SN_LOCAL void solve_alone(const SnModel *m, SnWorld *w, SnLane *lane, SolveAlone which) {
+  const sn_real *from = which == ALONE_KEPT ? w->qacc_warmstart : w->qacc_smooth;
+  if (!sn_has_metric(m)) return;
+  SN_FOR(k, m->nfreebody) {
+    const int i = m->freebody_list[k], adr = m->body_dofadr[i];
+    if (!sn_free_is_alone(m, w, i)) continue;
+    for (int r = adr; r < adr + 6; ++r) w->qacc[r] = from[r];
+    if (which == ALONE_OWN) sn_free_body(m, w, i, w->qacc);
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_ONE(lane) {
     w->hessian_status[0] = SN_HESSIAN_NONE;
@@ -394,6 +425,7 @@ SN_FUNC void sn_solve(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_ONE(lane) *w->warn |= SN_WARN_NOT_CONVERGED;
   SN_SYNC(lane);
   if (sn_has_noslip(m) && w->nefc[0] > 0) sn_noslip(m, w, lane);
+  solve_alone(m, w, lane, ALONE_OWN);
   int bad = 0;
   SN_FOR(i, m->nv) bad += sn_is_bad(w->qacc[i]);
   if (sn_count(lane, bad) == 0) SN_FOR(i, m->nv) w->qacc_warmstart[i] = w->qacc[i];
@@ -434,8 +466,12 @@ SN_FUNC void sn_solve_finish(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (w->solver_exact[0] == 1) return;
   const bool noslip = sn_has_noslip(m) && w->nefc[0] > 0;
   if (noslip) sn_noslip_exchange(m, w, lane);
-  if (w->nefc[0] > 0) newton_finish(m, w, lane);
+  if (w->nefc[0] > 0) {
+    solve_alone(m, w, lane, ALONE_SMOOTH);
+    newton_finish(m, w, lane);
+  }
   SN_SYNC(lane);
+  solve_alone(m, w, lane, ALONE_OWN);
   if (noslip) sn_noslip(m, w, lane);
   SN_ONE(lane) w->solver_exact[0] = 1;
   SN_SYNC(lane);
@@ -445,6 +481,7 @@ SN_FUNC void sn_solve_again(const SnModel *m, SnWorld *w, SnLane *lane) {
   if (w->nefc[0] > 0) solve_rows(m, w, lane);
   if (sn_has_noslip(m)) sn_noslip_keep(m, w, lane);
   sn_solve_finish(m, w, lane);
+  solve_alone(m, w, lane, ALONE_KEPT);  // the velocity is that after the step already
 }
 #endif
 
@@ -457,14 +494,25 @@ SN_LOCAL void solve_motions(const SnModel *m, const SnWorld *w, SnAdjoint *a, Sn
     a->motion[SN_VEL * nv + i] = sn_bar_of(w->qvel[i]);
   }
   SN_SYNC(lane);
+  if (!sn_has_metric(m)) return;
+  SN_FOR(k, m->nfreebody) {
+    const int first = m->body_dofadr[m->freebody_list[k]];
+    const bool alone = sn_free_is_alone(m, w, m->freebody_list[k]);
+    for (int i = first; alone && i < first + 6; ++i) a->motion[SN_ACC * nv + i] = sn_bar_of(w->qacc_smooth[i]);
+  }
+  SN_SYNC(lane);
 }
 
 SN_FUNC void sn_solve_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   sn_bar *lambda = a->motion + SN_LAMBDA * m->nv;
   sn_solve_finish(m, w, lane);
+  if (sn_has_metric(m)) sn_free_alone_vjp(m, w, a, lane);
   solve_motions(m, w, a, lane);
   if (w->nefc[0] == 0) {
-    sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
+    if (sn_has_metric(m))
+      sn_hessian_solve(m, w, lane, lambda);
+    else
+      sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, lambda);
     return;
   }
   if (sn_has_noslip(m)) {

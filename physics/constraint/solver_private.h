@@ -8,6 +8,11 @@
 enum { SN_MAXSUPER = 8 };   // most rows of the factor of H that are eliminated together
 enum { SN_MAXUPDATE = 8 };  // most rows for which updating the factor of H is cheaper than making it
 
+// Returns the force (nv) that acts without constraints: (M + B) a = this + J' f.
+SN_INLINE const sn_real *sn_free_force(const SnModel *m, const SnWorld *w) {
+  return sn_has_metric(m) ? w->qfrc_metric : w->qfrc_smooth;
+}
+
 // ---- linesearch.c ----
 
 // Returns the step length along solver_search that minimises the cost from qacc, to |slope| < gtol. `slope` (negative)

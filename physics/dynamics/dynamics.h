@@ -45,6 +45,8 @@ SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *m
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x);
 // Computes r = M x (nv).
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
+// Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out. Ends with a sync.
+SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar);
 // Adds b J'J to mat in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
                         const sn_real *J);
@@ -93,6 +95,9 @@ SN_FUNC void sn_passive(const SnModel *m, SnWorld *w, SnLane *lane);
 // Computes how far joint j is from where its spring rests. It writes a number for a slide or hinge, else a displacement
 // of a free joint and a rotation vector. Returns how many numbers. Any thread may call it.
 SN_FUNC int sn_joint_stretch(const SnModel *m, const SnWorld *w, int j, sn_real dif[6]);
+// Adds to rest_bar (4) what the bar (3) of a ball joint's displacement dif gives to its rest. Takes -Jr^-1(-dif) w for
+// the change of dif at a turn w of the rest.
+SN_FUNC void sn_ball_rest_vjp(const sn_real *rest, const sn_real *dif, const sn_real *bar, sn_real *rest_bar);
 // Returns how much longer (above 0) or shorter tendon t is than lengths at which its spring is slack [m].
 SN_FUNC sn_real sn_tendon_stretch(const SnModel *m, const SnWorld *w, int t);
 // Computes the forces of tendon t along its length [N]: spring in out[0], damper in out[1]. Any thread may call it.
@@ -170,5 +175,32 @@ SN_FUNC sn_bar sn_row_form(const SnModel *m, const SnRow *row, bool block, const
 // rows. Leaves those of implicit damping out where `damping` is false. Comes last, after sn_kinematics_vjp: it clears
 // and uses the bars. Keeps the motions, not the twists.
 SN_FUNC void sn_branched_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, bool damping);
+
+// ---- metric.c: the effective inertia of the integrator `discrete` ----
+
+// Computes its terms, efm_sdiag and qfrc_metric, from qfrc_smooth, forces of actuators and velocities.
+SN_FUNC void sn_metric(const SnModel *m, SnWorld *w, SnLane *lane);
+// Computes r = (M + B) x (nv); B = 0 under other integrators.
+SN_FUNC void sn_mul_metric(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *x);
+// Returns the scale s of term k of B that is s J'J, of ntendon + nout, and its row.
+SN_FUNC sn_real sn_metric_term(const SnModel *m, const SnWorld *w, int k, SnRow *row);
+// Adds the derivative of -lambda' (B a + h K v) + y' B (a - a+), and what metric_bar gives.
+SN_FUNC void sn_metric_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
+
+// ---- free_body.c: free bodies that carry nothing, of implicit integrators ----
+
+// Replaces acc (nv) of free body i by that of its own unsymmetric equations. Leaves it where they are singular.
+SN_FUNC void sn_free_body(const SnModel *m, const SnWorld *w, int i, sn_real *acc);
+// Replaces its y, from `scale` times the bar (nv) of acc, and adds the derivative of -h y' (d qfrc_bias / d qvel) acc.
+// Leaves y where the equations are singular, as the acceleration.
+SN_FUNC void sn_free_body_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, const sn_real *acc,
+                              sn_real scale, const sn_bar *acc_bar);
+// Computes efm_touched from rows and sn_metric_term, once rows were made. Serves `discrete` alone, as what follows.
+SN_FUNC void sn_free_touch(const SnModel *m, SnWorld *w, SnLane *lane);
+// Returns whether free body i stands alone, so that it has such equations.
+SN_FUNC bool sn_free_is_alone(const SnModel *m, const SnWorld *w, int i);
+// Turns qacc_bar of those that do into that of the acceleration that the solver finds for them. Sets the motions y and
+// a+ and adds what sn_free_body_vjp does. Serves `discrete` alone.
+SN_FUNC void sn_free_alone_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
 
 #endif

@@ -373,6 +373,24 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
   }
 }
 
+// M_ii is twice the energy of all behind dof i in its motion S_i, which a dof j of a joint behind it moves by S_j.
+SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane,
+                                     const sn_bar *bar) {
+  (void)lane;
+  SN_FOR(j, m->nv) {
+    const sn_real *I = w->crb + 10 * m->dof_bodyid[j];
+    for (int k = m->M_rowadr[j]; k < m->M_rowadr[j] + m->M_rownnz[j] - 1; ++k) {
+      const int i = m->M_colind[k];
+      sn_real force[6], turn[6];
+      if (m->dof_jntid[i] == m->dof_jntid[j]) continue;
+      sn_mulinert(force, I, w->cdof + 6 * i);
+      sn_crossmotion(turn, w->cdof + 6 * j, w->cdof + 6 * i);
+      a->qpos_bar[j] -= bar[i] * (2 * sn_dot(force, turn, 6));
+    }
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
   SN_FOR(i, m->nv) {
     const sn_bar below = inertia_minus_below(m, w->M, x, i, sn_bar_of(0));

@@ -213,8 +213,7 @@ SN_LOCAL void passive_spring3_vjp(sn_bar *bar, const sn_bar *lambda, const sn_re
 }
 
 #if !defined(SN_PACK)
-// The rest of a ball joint, whose displacement dif has the bar `bar`: d dif = -Jr^-1(-dif) w for a turn w of the rest.
-SN_LOCAL void passive_rest_vjp(const sn_real *rest, const sn_real *dif, const sn_real *bar, sn_real *rest_bar) {
+SN_FUNC void sn_ball_rest_vjp(const sn_real *rest, const sn_real *dif, const sn_real *bar, sn_real *rest_bar) {
   sn_real turn[3], back[3];
   sn_scale3(turn, bar, -1);
   sn_scale3(back, dif, -1);
@@ -268,7 +267,7 @@ SN_LOCAL void passive_joint_spring_vjp(const SnModel *m, const SnWorld *w, SnAdj
   if (sn_model_bar(a)) passive_spring_model_vjp(sn_model_bar(a), j, 3, lambda, dif);
 #endif
 #if !defined(SN_PACK)
-  if (plastic >= 0) passive_rest_vjp(rest, dif, bar, a->past_bar + m->nhistory + plastic);
+  if (plastic >= 0) sn_ball_rest_vjp(rest, dif, bar, a->past_bar + m->nhistory + plastic);
 #endif
   sn_right_jacobian_inverse_transpose(bar, dif);
   sn_addto3(out, bar);

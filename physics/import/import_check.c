@@ -67,6 +67,11 @@ static void check_options(Refusals *r) {
   const int n = sn_option_unsupported(o->integrator, o->disableflags, o->enableflags, line);
   for (int i = 0; i < n; ++i) fprintf(r->out, "%s\n", line[i]);
   r->count += n;
+  const char *lacks[SN_DISCRETE_LINES];
+  const bool discrete = o->integrator == mjINT_DISCRETE, fluid = o->density > 0 || o->viscosity > 0;
+  const int nlacks = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, fluid, lacks) : 0;
+  for (int i = 0; i < nlacks; ++i) refuse_option(r, "integrator", lacks[i]);
+  if (discrete && o->solver == mjSOL_PGS) refuse_option(r, "solver", "PGS with integrator discrete");
   if (o->density < 0) refuse_option(r, "density", "a density below 0");
   if (o->viscosity < 0) refuse_option(r, "viscosity", "a viscosity below 0");
 }
@@ -155,6 +160,8 @@ static void check_actuators(Refusals *r) {
     if (g == mjGAIN_PID && b != mjBIAS_AFFINE)
       REFUSE("bias of a gain 'pid'", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "affine");
     const bool motor = g == mjGAIN_DCMOTOR;
+    const char *lacks = sn_option_lacks_motor(mj->opt.integrator);
+    if (motor && lacks) refuse(r, mjOBJ_ACTUATOR, i, lacks);
     if ((motor ? d != mjDYN_DCMOTOR && d != mjDYN_NONE : d == mjDYN_DCMOTOR) || motor != (b == mjBIAS_DCMOTOR))
       refuse(r, mjOBJ_ACTUATOR, i, "an actuator of which only some of gain, bias and dynamics are 'dcmotor'");
     const bool plain = g != mjGAIN_PID && g != mjGAIN_SO3 && !motor;

@@ -295,6 +295,9 @@ typedef struct SnModel {
   int nblock;
 } SnModel;
 
+// Returns true where the solver finds the step itself, by an effective inertia: the integrator `discrete`.
+SN_INLINE bool sn_has_metric(const SnModel *m) { return m->opt.integrator == SN_INT_DISCRETE; }
+
 // Returns whether contacts are those of constraint/sigmoid.c, and how far from touch they begin [m], else 0.
 SN_INLINE bool sn_has_sigmoid(const SnModel *m) { return m->opt.contact == SN_CONTACT_SIGMOID; }
 SN_INLINE sn_real sn_sigmoid_reach(const SnModel *m) {
@@ -348,6 +351,12 @@ bool sn_option_lacks_convex(int disableflags, int type1, int type2);
 // nothing.
 const char *sn_option_lacks_buffer(int integrator, int disableflags);
 const char *sn_option_lacks_yield(int integrator);
+// Says the same of an electric motor.
+const char *sn_option_lacks_motor(int integrator);
+// Lists what of other options the engine lacks under the integrator `discrete`. Returns the number of texts, each as
+// "discrete with flag sleep".
+enum { SN_DISCRETE_LINES = 5 };
+int sn_option_lacks_discrete(int enableflags, int noslip_iterations, bool fluid, const char *what[SN_DISCRETE_LINES]);
 // Says what the engine lacks of contacts that pull in a gap under these enable flags; NULL: nothing.
 const char *sn_option_lacks_pull(int enableflags);
 

@@ -32,8 +32,9 @@ SnCode sn_option_check(const SnOption *o, SnError *err) {
     return bad_option(err, "noslip_tolerance", (double)o->noslip_tolerance, "must be at least 0");
   if (o->sleep_tolerance < 0)
     return bad_option(err, "sleep_tolerance", (double)o->sleep_tolerance, "must be at least 0");
-  if (o->integrator < SN_INT_EULER || o->integrator > SN_INT_IMPLICITFAST)
-    return bad_option(err, "integrator", o->integrator, "must be Euler (0), RK4 (1), implicit (2) or implicitfast (3)");
+  if (o->integrator < SN_INT_EULER || o->integrator > SN_INT_DISCRETE)
+    return bad_option(err, "integrator", o->integrator,
+                      "must be Euler (0), RK4 (1), implicit (2), implicitfast (3) or discrete (4)");
   if (o->contact != SN_CONTACT_MUJOCO && o->contact != SN_CONTACT_SIGMOID)
     return bad_option(err, "contact", o->contact, "must be mujoco (0) or sigmoid (1)");
   if (o->contact_stiffness < 0 || o->contact_stiffness > 1)
@@ -62,9 +63,8 @@ static const char *refused_integrator(int integrator) {
     case SN_INT_RK4:
     case SN_INT_IMPLICIT:
     case SN_INT_IMPLICITFAST:
-      return NULL;
     case SN_INT_DISCRETE:
-      return "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported";
+      return NULL;
     default:
       return "option 'integrator': an unknown integrator is not supported";
   }
@@ -103,4 +103,23 @@ const char *sn_option_lacks_pull(int enableflags) {
 
 const char *sn_option_lacks_yield(int integrator) {
   return integrator == SN_INT_RK4 ? "springyield (a spring that yields) with integrator RK4" : NULL;
+}
+
+const char *sn_option_lacks_motor(int integrator) {
+  return integrator == SN_INT_DISCRETE ? "gain 'dcmotor' with integrator discrete" : NULL;
+}
+
+int sn_option_lacks_discrete(int enableflags, int noslip_iterations, bool fluid, const char *what[SN_DISCRETE_LINES]) {
+  const struct {
+    bool has;
+    const char *text;
+  } all[SN_DISCRETE_LINES] = {{(enableflags & SN_ENBL_SLEEP) != 0, "discrete with flag sleep"},
+                              {(enableflags & SN_ENBL_DIAGEXACT) != 0, "discrete with flag diagexact"},
+                              {(enableflags & SN_ENBL_SPECULATIVE) != 0, "discrete with flag speculative"},
+                              {noslip_iterations > 0, "discrete with noslip_iterations above 0"},
+                              {fluid, "discrete with a density or viscosity above 0"}};
+  int n = 0;
+  for (int i = 0; i < SN_DISCRETE_LINES; ++i)
+    if (all[i].has) what[n++] = all[i].text;
+  return n;
 }

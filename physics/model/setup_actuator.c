@@ -6,6 +6,9 @@
 // site, or the world); all dofs for adhesion to a body. An orientation has three rows: of a ball joint one dof each, of
 // two sites alike. The pattern is fixed: MuJoCo drops zeros
 // from rows of sites and bodies, so patterns are compared as dense matrices.
+#include <stdio.h>
+#include <string.h>
+
 #include "physics/base/muscle_curves.h"
 #include "physics/base/vec.h"
 #include "physics/model/model_private.h"
@@ -253,8 +256,26 @@ static SnCode setup_past(SnModel *m, SnError *err) {
   return SN_OK;
 }
 
+// What the integrator `discrete` goes without.
+static SnCode setup_discrete(const SnModel *m, SnError *err) {
+  const SnOption *o = &m->opt;
+  const char *what[SN_DISCRETE_LINES], *motor = sn_option_lacks_motor(o->integrator);
+  const bool fluid = o->density > 0 || o->viscosity > 0, discrete = o->integrator == SN_INT_DISCRETE;
+  const int n = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, fluid, what) : 0;
+  char text[100 * SN_DISCRETE_LINES] = "";
+  for (int i = 0; i < n; ++i) {
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, "%soption 'integrator': %s is not supported", i ? "\n" : "", what[i]);
+  }
+  if (n > 0) return sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text);
+  for (int i = 0; motor && i < m->nactuator; ++i)
+    if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return refuse_past(err, m, "actuator", SN_NAME_ACTUATOR, i, motor);
+  return SN_OK;
+}
+
 SnCode sn_setup_actuator(SnModel *m, SnError *err) {
   SnCode code = setup_past(m, err);
+  if (code == SN_OK) code = setup_discrete(m, err);
   if (code == SN_OK) code = setup_rows(m, err);
   if (code == SN_OK) code = setup_columns(m, err);
   if (code == SN_OK) code = setup_tendon_actuators(m, err);

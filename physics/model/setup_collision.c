@@ -518,6 +518,7 @@ static SnCode check_sigmoid(const SnModel *m, SnError *err) {
   if (!sn_has_sigmoid(m)) return SN_OK;
   const int flags = m->opt.enableflags;
   const char *what = m->opt.integrator == SN_INT_RK4 ? "integrator RK4 (supported: Euler, implicit, implicitfast)"
+                     : sn_has_metric(m)              ? "integrator discrete (supported: Euler, implicit, implicitfast)"
                      : flags & SN_ENBL_SLEEP         ? "flag sleep"
                      : flags & SN_ENBL_SPECULATIVE   ? "flag speculative"
                      : m->nadhesive > 0              ? "adhesion of geoms or pairs"

@@ -2,8 +2,8 @@
 //
 // Euler (MuJoCo manual, Computation, Numerical integration), B the damping of dofs with its slope:
 //   (M + h B) a+ = tau + J' f,   v+ = v + h a+,   q+ = q (+) h v+,   act+ as sn_next_activation
-// B is left out with flag eulerdamp or damper, then a+ = qacc. implicit, implicitfast and Runge-Kutta 4 have files of
-// their own.
+// B is left out with flag eulerdamp or damper, then a+ = qacc, as under `discrete`, whose solver has found a step
+// already (dynamics/metric.c). implicit, implicitfast and Runge-Kutta 4 have files of their own.
 //
 // Adjoint of Euler. A turn q exp(w), w = h v+ in the body's frame: a small turn e before it is exp(w)' e after it, and
 // a change of w is a turn Jr(w) dw (vec.h), so that
@@ -101,7 +101,7 @@ SN_FUNC void sn_advance(const SnModel *m, SnWorld *w, SnLane *lane, const sn_rea
 }
 
 SN_LOCAL void integrate_euler(const SnModel *m, SnWorld *w, SnLane *lane) {
-  if (sn_is_damped(m)) {
+  if (sn_is_damped(m) && !sn_has_metric(m)) {
     sn_damped_M(m, w, lane, true);
     sn_damped_solve(m, w, lane);
     sn_advance(m, w, lane, w->int_qacc, NULL);
@@ -205,7 +205,7 @@ SN_FUNC void sn_dof_damping_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLa
 
 SN_LOCAL void integrate_euler_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
-  const bool damped = sn_is_damped(m);
+  const bool damped = sn_is_damped(m) && !sn_has_metric(m);
   sn_bar *y = a->motion + SN_Y * m->nv, *next = a->motion + SN_NEXT * m->nv;
   if (damped) {
     sn_damped_M(m, w, lane, true);

@@ -176,7 +176,7 @@ SN_LOCAL sn_real plastic_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 
 SN_FUNC void sn_plastic_tendons_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   const sn_real h = sn_timestep(m, w);
-  const int motion = sn_is_damped(m) ? SN_NEXT : SN_ACC;
+  const int motion = sn_is_damped(m) && !sn_has_metric(m) ? SN_NEXT : SN_ACC;
   SN_ONE(lane) {  // several add to one dof
     for (int t = 0; plastic_on(m) && t < m->ntendon; ++t) {
       const sn_real bar = m->tendon_plasticadr[t] < 0 ? 0 : plastic_tendon_vjp(m, w, a, t);

@@ -27,7 +27,15 @@ SN_LOCAL void step_smooth(const SnModel *m, SnWorld *w, SnLane *lane) {
     w->qacc_smooth[i] = w->qfrc_smooth[i];
   }
   SN_SYNC(lane);
-  sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->qacc_smooth);
+  if (!sn_has_metric(m)) {
+    sn_solve_LD(m, lane, w->qLD, w->qLDiagInv, w->qacc_smooth);
+    return;
+  }
+  sn_metric(m, w, lane);
+  sn_metric_rows(m, w, lane);
+  SN_FOR(i, m->nv) w->qacc_smooth[i] = w->qfrc_metric[i];
+  SN_SYNC(lane);
+  sn_solve_metric(m, w, lane, w->qacc_smooth);
 }
 
 // Contacts, and who is woken by them and by equalities.
@@ -112,6 +120,7 @@ SN_FUNC void sn_forward_contacts(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_POISON(CONSTRAINT);
   sn_make_constraint(m, w, lane);
   sn_reference_constraint(m, w, lane);
+  if (sn_has_metric(m)) sn_metric_rows(m, w, lane);
   SN_MARK(lane, CONSTRAINT);
   SN_POISON(SOLVER);
   sn_solve(m, w, lane);
@@ -126,6 +135,7 @@ SN_LOCAL void step_forces_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane
   SN_MARK(lane, KINEMATICS_VJP);
   sn_constraint_vjp(m, w, a, lane);
   SN_MARK(lane, CONSTRAINT_VJP);
+  if (sn_has_metric(m)) sn_metric_vjp(m, w, a, lane);  // leaves bars of controls that act late to sn_actuation_vjp
   sn_actuation_vjp(m, w, a, lane);
   SN_MARK(lane, ACTUATION_VJP);
   sn_bias_vjp(m, w, a, lane);
@@ -148,11 +158,28 @@ SN_LOCAL void step_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
   sn_branched_vjp(m, w, a, lane, false);
 }
 
-// What products of rows with M^-1 leave: that of noslip's sweeps and of exact diagonals.
+// A pass of the stages that turn rates into displacements, for motions and rates of sn_metric_pass.
+SN_LOCAL int step_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
+  sn_adjoint_clear_bars(m, a, lane);
+  sn_adjoint_clear_contacts(w, a, lane);
+  pass = sn_metric_pass(m, w, a, lane, pass);
+  if (pass < 0) return pass;
+  sn_motion_propagate(m, w, a, lane);
+  sn_rows_vjp(m, w, a, lane);
+  sn_transmission_vjp(m, w, a, lane);
+  sn_collision_vjp(m, w, a, lane);
+  sn_tendon_vjp(m, w, a, lane);
+  sn_kinematics_vjp(m, w, a, lane);
+  return pass;
+}
+
+// What products of rows with M^-1 leave: that of noslip's sweeps and of exact diagonals; and what the effective inertia
+// of `discrete` does to impedances.
 SN_LOCAL void step_passes(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   for (int pass = 0; sn_has_noslip(m) && (pass = sn_noslip_pass(m, w, a, lane, pass)) > 0;) step_pass(m, w, a, lane);
   for (int pass = 0; sn_has_exact_diagonal(m) && (pass = sn_diagonal_pass(m, w, a, lane, pass)) > 0;)
     step_pass(m, w, a, lane);
+  for (int pass = 0; sn_has_metric(m) && (pass = step_metric_pass(m, w, a, lane, pass)) > 0;) continue;
 }
 
 // sn_forward backwards. What has been added to bars when it returns waits for sn_position_vjp.

@@ -80,6 +80,7 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->ctrl_late_bar, m->ndelay > 0 ? m->nu : 0);
   if (sn_has_noslip(m)) SN_ONE(lane) *a->slip_on = 0;
   if (sn_has_exact_diagonal(m)) SN_ONE(lane) *a->diag_on = 0;
+  if (sn_has_metric(m)) SN_ONE(lane) *a->metric_on = 0;
   sn_adjoint_clear_bars(m, a, lane);
 }
 

@@ -60,9 +60,11 @@ typedef enum SnMotion {
   SN_NMOTION
 } SnMotion;
 
-// Returns true when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero.
+// Returns true when a+ is another acceleration than a, by implicit damping; else the motions y and a+ are zero. Under
+// `discrete` it is so of free bodies that stand alone, and they are zero elsewhere.
 SN_INLINE bool sn_is_damped(const SnModel *m) {
   if (m->opt.integrator == SN_INT_IMPLICITFAST || m->opt.integrator == SN_INT_IMPLICIT) return true;
+  if (sn_has_metric(m)) return m->nfreebody > 0;
   return m->opt.integrator == SN_INT_EULER && m->nimplicit > 0 &&
          !(m->opt.disableflags & (SN_DSBL_EULERDAMP | SN_DSBL_DAMPER));
 }

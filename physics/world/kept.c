@@ -6,13 +6,15 @@ static int kept_entries(const SnWorld *w) {
   return last < 0 ? 0 : w->efc_J_rowadr[last] + w->efc_J_rownnz[last];
 }
 
-// Supernodes of the factor of H; none without rows.
-static int kept_supers(const SnWorld *w) { return w->nefc[0] > 0 ? w->hessian_nsuper[0] : 0; }
+// Supernodes of the factor of H; none without rows, but under `discrete`.
+static int kept_supers(const SnModel *m, const SnWorld *w) {
+  return w->nefc[0] > 0 || sn_has_metric(m) ? w->hessian_nsuper[0] : 0;
+}
 
 // Numbers of the factor.
-static int kept_factor(const SnWorld *w) {
-  const int *last = w->hessian_super + 4 * (kept_supers(w) - 1);
-  return kept_supers(w) == 0 ? 0 : last[3] + last[1] * (last[1] + last[2]);
+static int kept_factor(const SnModel *m, const SnWorld *w) {
+  const int *last = w->hessian_super + 4 * (kept_supers(m, w) - 1);
+  return kept_supers(m, w) == 0 ? 0 : last[3] + last[1] * (last[1] + last[2]);
 }
 
 static size_t kept_bytes(size_t element, int count) { return (element * (size_t)count + 15) / 16 * 16; }

@@ -99,8 +99,10 @@ SN_INLINE bool sn_has_noslip(const SnModel *m) { return m->opt.noslip_iterations
 
 // Returns true where impedances are made of the exact diagonal of J M^-1 J', not of inverse inertias at qpos0.
 SN_INLINE bool sn_has_exact_diagonal(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_DIAGEXACT) != 0; }
-// Returns true where an adjoint has more passes than one, of products of rows with M^-1.
-SN_INLINE bool sn_has_passes(const SnModel *m) { return sn_has_noslip(m) || sn_has_exact_diagonal(m); }
+// Returns true where an adjoint has more passes than one, of products of rows with M^-1 or with themselves.
+SN_INLINE bool sn_has_passes(const SnModel *m) {
+  return sn_has_noslip(m) || sn_has_exact_diagonal(m) || sn_has_metric(m);
+}
 
 // Returns true where contacts are foreseen, before the geoms touch: the flag speculative.
 SN_INLINE bool sn_has_speculative(const SnModel *m) { return (m->opt.enableflags & SN_ENBL_SPECULATIVE) != 0; }
@@ -143,14 +145,16 @@ SN_INLINE sn_real sn_timestep(const SnModel *m, const SnWorld *w) {
   return w->step[0] > 0 ? w->step[0] : m->opt.timestep;
 }
 
-// Replaces a solref whose two numbers have different signs by `fallback`; refsafe bounds the time constant.
+// Replaces a solref whose two numbers have different signs by `fallback`; refsafe bounds the time constant, but under
+// the integrator `discrete`.
 SN_INLINE void sn_admit_solref(const SnModel *m, const SnWorld *w, sn_real *solref, sn_real fallback0,
                                sn_real fallback1) {
   if ((solref[0] > 0) != (solref[1] > 0)) {
     solref[0] = fallback0;
     solref[1] = fallback1;
   }
-  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && solref[0] > 0) solref[0] = sn_max(solref[0], 2 * sn_timestep(m, w));
+  if (!(m->opt.disableflags & SN_DSBL_REFSAFE) && !sn_has_metric(m) && solref[0] > 0)
+    solref[0] = sn_max(solref[0], 2 * sn_timestep(m, w));
 }
 // Computes stiffness and damping of a row from its solref and the largest impedance.
 SN_INLINE void sn_solref_spring(const sn_real *ref, sn_real dwidth, sn_real spring[2]) {

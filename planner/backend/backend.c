@@ -113,6 +113,10 @@ SnBackendModel *sn_backend_load(SnBackend *b, const SnModel *m, const SnCost *co
         b->name);
     return NULL;
   }
+  if (sn_has_metric(m)) {
+    sn_fail(err, SN_ERR_UNSUPPORTED, "the backend '%s' has no integrator discrete, 'cpu' has", b->name);
+    return NULL;
+  }
   if (sn_model_view(m, &model, err) != SN_OK || sn_cost_view(cost, &view, err) != SN_OK) return NULL;
   return b->load_views(b, &model.parts, &view.parts, max_step, err);
 }

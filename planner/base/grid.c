@@ -158,7 +158,7 @@ SnCode sn_grid_check(const SnGrid *g, const SnModel *m, SnError *err) {
   if (longest * h > 1)
     return sn_fail(err, SN_ERR_ARGUMENT, "grid: '%s': a step of %d x %g s, allowed is at most 1 s",
                    sn_grid_write(g, text, sizeof text), longest, h);
-  if (longest * h <= 0.5 * s.time * (1 + rounding)) return SN_OK;
+  if (sn_has_metric(m) || longest * h <= 0.5 * s.time * (1 + rounding)) return SN_OK;
   return sn_fail(err, SN_ERR_ARGUMENT,
                  "grid: '%s': a step of %d x %g s = %g s, allowed is at most half of the smallest time constant "
                  "(solref) of the model, %g s of %s",

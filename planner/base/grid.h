@@ -69,8 +69,9 @@ SnCode sn_grid_parse(const char *text, int horizon, SnGrid *grid, SnError *err);
 const char *sn_grid_write(const SnGrid *grid, char *text, size_t size);
 
 // Checks that steps longer than a base step are at most half of the smallest time constant in the model. Looks at
-// positive solrefs of contacts, limits, equalities and friction: such a spring is too stiff for a longer step. Returns
-// SN_ERR_ARGUMENT otherwise; err names the step, the constant and what has it. Runs on the host.
+// positive solrefs of contacts, limits, equalities and friction: such a spring is too stiff for a longer step, but
+// under the integrator `discrete`. Returns SN_ERR_ARGUMENT otherwise; err names the step, the constant and what has it.
+// Runs on the host.
 SnCode sn_grid_check(const SnGrid *grid, const SnModel *m, SnError *err);
 
 // Writes the grid's rows of n numbers from `horizon` base rows: means over the steps. Both may be the same array. Runs

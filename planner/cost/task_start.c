@@ -14,8 +14,8 @@ static void fill_contacts(sn_real *to, const double *from, int given, int n) {
 SnModel *sn_task_model(const SnTask *task, const SnModel *model, SnError *err) {
   const SnTaskOptions *o = &task->options;
   SnOption opt = model->opt;
-  static const int integrators[] = {SN_INT_EULER, SN_INT_RK4, SN_INT_IMPLICIT,
-                                    SN_INT_IMPLICITFAST};  // SN_TASK_INTEGRATORS
+  static const int integrators[] = {SN_INT_EULER, SN_INT_RK4, SN_INT_IMPLICIT, SN_INT_IMPLICITFAST,
+                                    SN_INT_DISCRETE};  // SN_TASK_INTEGRATORS
   if (o->has_integrator) opt.integrator = integrators[o->integrator];
   if (o->has_timestep) opt.timestep = (sn_real)o->timestep;
   if (o->has_tolerance) opt.tolerance = (sn_real)o->tolerance;

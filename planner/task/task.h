@@ -141,7 +141,7 @@ typedef struct SnNamedPlace {
 } SnNamedPlace;
 
 // Names the integrators of the engine, as MuJoCo does, joined by '|'.
-#define SN_TASK_INTEGRATORS "Euler|RK4|implicit|implicitfast"
+#define SN_TASK_INTEGRATORS "Euler|RK4|implicit|implicitfast|discrete"
 // Names the values of option contact, in the order of SnContactModel.
 #define SN_TASK_CONTACTS "mujoco|sigmoid"
 

@@ -1,14 +1,15 @@
 #include "tests/support/step_fixture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "physics/constraint/constraint.h"
 #include "physics/step/step.h"
 #include "tests/support/small_models.h"
 
-const int sn_integrators[SN_STEP_INTEGRATORS] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4};
-const char *const sn_integrator_name[SN_STEP_INTEGRATORS] = {"Euler", "implicitfast", "RK4"};
+const int sn_integrators[SN_STEP_INTEGRATORS] = {SN_INT_EULER, SN_INT_IMPLICITFAST, SN_INT_RK4, SN_INT_DISCRETE};
+const char *const sn_integrator_name[SN_STEP_INTEGRATORS] = {"Euler", "implicitfast", "RK4", "discrete"};
 
 void sn_needs_doubles(void) {
 #ifdef SN_SINGLE
@@ -17,7 +18,15 @@ void sn_needs_doubles(void) {
 #endif
 }
 
-void sn_step_integrator(SnOracle *o, int i) { o->m->opt.integrator = o->mj->opt.integrator = sn_integrators[i]; }
+void sn_step_integrator(SnOracle *o, int i) {
+  const bool metric = sn_has_metric(o->m);
+  o->m->opt.integrator = o->mj->opt.integrator = sn_integrators[i];
+  if (metric == sn_has_metric(o->m)) return;
+  free(o->memory);
+  o->memory = aligned_alloc(64, sn_world_size(o->m));
+  if (!o->memory) fail_msg("out of memory");
+  sn_world_init(o->m, &o->w, o->memory);
+}
 
 void sn_step_model(SnOracle *o, int i) {
   static char xml[20000];

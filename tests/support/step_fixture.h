@@ -4,13 +4,14 @@
 
 #include "tests/support/gradcheck.h"
 
-enum { SN_STEP_INTEGRATORS = 3 };
+enum { SN_STEP_INTEGRATORS = 4 };                      // the last is `discrete`, without noslip
 extern const int sn_integrators[SN_STEP_INTEGRATORS];  // SnIntegrator
 extern const char *const sn_integrator_name[SN_STEP_INTEGRATORS];
 
 // Skips the test in a float build: floats take other branches than MuJoCo, and their differences are rounding.
 void sn_needs_doubles(void);
-// Selects integrator i of the list, for both engines.
+// Selects integrator i of the list, for both engines. Begins the oracle's world anew where that is, or was, `discrete`:
+// its worlds have fields of their own. Other worlds of the model are to be made behind it.
 void sn_step_integrator(SnOracle *o, int i);
 // Loads small model i. Moves a site that lies exactly on a sphere that its tendon wraps around off it: there the
 // touching point is rounding.

@@ -203,9 +203,9 @@ class Model(Named):
         Parameters
         ----------
         **changes
-            Members of `Options`. `integrator` and `cone` also by name: "euler", "rk4", "implicit", "implicitfast";
-            "pyramidal", "elliptic". `contact_solref` (2) and `contact_solimp` (5) replace those of all geoms and pairs;
-            a number that is NaN leaves theirs.
+            Members of `Options`. `integrator` and `cone` also by name: "euler", "rk4", "implicit", "implicitfast",
+            "discrete"; "pyramidal", "elliptic". `contact_solref` (2) and `contact_solimp` (5) replace those of all
+            geoms and pairs; a number that is NaN leaves theirs.
 
         Raises
         ------

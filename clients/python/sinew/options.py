@@ -33,7 +33,7 @@ class Options:
     o_margin, o_solref, o_solimp, o_friction
         Parameters of all contacts, while `enableflags` has ``mjENBL_OVERRIDE``.
     integrator : int
-        ``mjtIntegrator``: 0 Euler, 1 RK4, 2 implicit, 3 implicitfast; the engine has no others.
+        ``mjtIntegrator``: 0 Euler, 1 RK4, 2 implicit, 3 implicitfast, 4 discrete.
     cone : int
         ``mjtCone``: 0 pyramidal, 1 elliptic.
     iterations, ls_iterations : int

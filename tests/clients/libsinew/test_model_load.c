@@ -192,8 +192,8 @@ static void bad_files_are_told(void **state) {
   refused_file(write_text("empty.xml", ""), SINEW_ERR_FORMAT, "empty.xml: MuJoCo cannot load it");
   refused_file(write_text("words.xml", "hello"), SINEW_ERR_FORMAT, "words.xml: MuJoCo cannot load it");
   refused_file(write_text("image.xml", "SINEWMDL"), SINEW_ERR_FORMAT, "model image: 8 bytes");
-  refused_file(write_text("refused.xml", "<mujoco><option integrator='discrete'/></mujoco>"), SINEW_ERR_UNSUPPORTED,
-               "option 'integrator'");
+  refused_file(write_text("refused.xml", "<mujoco><option integrator='discrete' solver='PGS'/></mujoco>"),
+               SINEW_ERR_UNSUPPORTED, "option 'solver'");
 }
 
 static void bad_bytes_are_told(void **state) {

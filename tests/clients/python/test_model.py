@@ -162,7 +162,7 @@ def test_other_options(zoo: sinew.Model) -> None:
         ({"iterations": 1.5}, ArgumentError, "iterations.*whole"),
         ({"iterations": 2**40}, ArgumentError, "iterations"),
         ({"integrator": "heun"}, ArgumentError, "'heun'.*rk4"),
-        ({"integrator": "discrete"}, UnsupportedError, "discrete"),
+        ({"integrator": "discrete", "viscosity": 1}, UnsupportedError, "discrete with a density or viscosity"),
         ({"integrator": 17}, UnsupportedError, "integrator"),
         ({"contact_solimp": np.inf}, ArgumentError, "contact_solimp"),
     ],
@@ -251,7 +251,7 @@ def test_sensors(zoo: sinew.Model) -> None:
         (lambda: sinew.Model.read(b"SINEW\0" + bytes(3000)), FormatError),
         (lambda: sinew.Model.from_mujoco(3), ArgumentError),
         (
-            lambda: sinew.Model.from_string(scenes.ZOO.replace("implicitfast", "discrete")),
+            lambda: sinew.Model.from_string(scenes.ZOO.replace("implicitfast", 'discrete" noslip_iterations="1')),
             UnsupportedError,
         ),
         (lambda: sinew.Model.from_xml(None), TypeError),

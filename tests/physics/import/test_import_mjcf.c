@@ -61,8 +61,6 @@ static void each_refusal_names_element_and_feature(void **state) {
        "geom 1 (of body 'sky'): convex collision without nativeccd", 1},
       {"<option density='-1.2'/>", "option 'density': a density below 0 is not supported", 1},
       {"<option viscosity='-1e-3'/>", "option 'viscosity': a viscosity below 0 is not supported", 1},
-      {"<option integrator='discrete'/>",
-       "option 'integrator': discrete (supported: Euler, implicit, implicitfast, RK4) is not supported", 1},
       {"<option integrator='RK4'><flag sleep='enable'/></option>", "option 'sleep': sleeping under integrator RK4", 1},
       {"<option><flag nativeccd='disable'/></option><worldbody><geom name='rock' size='1' contype='2'/><geom size='1'/>"
        "<body><freejoint/><geom name='egg' type='ellipsoid' size='.1 .2 .3' contype='0' "
@@ -74,6 +72,28 @@ static void each_refusal_names_element_and_feature(void **state) {
       {"<worldbody><flexcomp name='cloth' type='grid' count='3 3 1' spacing='.1 .1 .1' dim='2' mass='1' "
        "radius='.01'/></worldbody>",
        "flex 'cloth': a deformable body (flex) is not supported", 1},
+  };
+  check_refused(cases, sizeof cases / sizeof *cases);
+}
+
+static void what_discrete_goes_without_is_refused(void **state) {
+  (void)state;
+  static const Refused cases[] = {
+      {"<option integrator='discrete'><flag sleep='enable'/></option>",
+       "option 'integrator': discrete with flag sleep is not supported", 1},
+      {"<option integrator='discrete'><flag diagexact='enable' speculative='enable'/></option>",
+       "option 'integrator': discrete with flag diagexact is not supported", 2},
+      {"<option integrator='discrete' noslip_iterations='1'><flag speculative='enable'/></option>",
+       "option 'integrator': discrete with flag speculative is not supported", 2},
+      {"<option integrator='discrete' noslip_iterations='1'/>",
+       "option 'integrator': discrete with noslip_iterations above 0 is not supported", 1},
+      {"<option integrator='discrete' viscosity='1'/>",
+       "option 'integrator': discrete with a density or viscosity above 0 is not supported", 1},
+      {"<option integrator='discrete' solver='PGS'/>", "option 'solver': PGS with integrator discrete is not supported",
+       1},
+      {"<option integrator='discrete'/><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
+       "<dcmotor name='turn' joint='j' motorconst='.5' resistance='2'/></actuator>",
+       "actuator 'turn': gain 'dcmotor' with integrator discrete is not supported", 1},
   };
   check_refused(cases, sizeof cases / sizeof *cases);
 }
@@ -137,7 +157,8 @@ static void everything_is_named_not_only_the_first(void **state) {
   (void)state;
   int count = 0;
   char *text = refusals(
-      "<mujoco><option density='-1' integrator='discrete'><flag ipc='enable' nativeccd='disable'/></option>"
+      "<mujoco><option density='-1' integrator='discrete' noslip_iterations='1'><flag ipc='enable' "
+      "nativeccd='disable'/></option>"
       "<asset><hfield name='h' nrow='2' ncol='2' size='1 1 1 1'/></asset><worldbody>" BALL
       "<geom name='land' type='hfield' hfield='h'/><geom name='sea' type='hfield' hfield='h'/></worldbody>"
       "</mujoco>",
@@ -308,6 +329,7 @@ static void sizes_over_their_caps_are_refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_refusal_names_element_and_feature),
+      cmocka_unit_test(what_discrete_goes_without_is_refused),
       cmocka_unit_test(what_sleepers_cannot_have_is_refused),
       cmocka_unit_test(what_needs_the_past_is_refused),
       cmocka_unit_test(pulls_in_gaps_are_refused_under_override),

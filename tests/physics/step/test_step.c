@@ -35,8 +35,8 @@ static void check_step(SnOracle *o, const char *name) {
 
 static void against_mujoco(void **state) {
   (void)state;
-  static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4"};
-  for (int i = 0; i < 4; ++i) {
+  static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4", "discrete"};
+  for (int i = 0; i < 5; ++i) {
     char option[200];
     snprintf(option, sizeof option,
              "<option integrator='%s' timestep='.01'><flag contact='disable' island='disable'/></option>",
@@ -51,10 +51,10 @@ static void against_mujoco(void **state) {
 static void muscles(void **state) {
   (void)state;
   sn_oracle_needs_myosuite();
-  static const int integrators[] = {mjINT_EULER, mjINT_IMPLICITFAST, mjINT_IMPLICIT, mjINT_RK4};
+  static const int integrators[] = {mjINT_EULER, mjINT_IMPLICITFAST, mjINT_IMPLICIT, mjINT_RK4, mjINT_DISCRETE};
   char path[5000];
   snprintf(path, sizeof path, "%s/envs/myo/assets/hand/myohand_baoding.xml", sn_oracle_myosuite());
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     SnError err = {0};
     SnOracle o;
     mjModel *mj = sn_oracle_read_file(path, &err);

@@ -162,7 +162,7 @@ static void rows_against_mujoco(void **state) {
   enum { MAXCASE = 200 };
   static SnConstraintCase cases[MAXCASE];
   const int n = sn_constraint_cases(cases, MAXCASE);
-  for (int k = 0; k < 3; ++k) {
+  for (int k = 0; k < SN_STEP_INTEGRATORS; ++k) {
     Score score = {0};
     for (int i = k; i < n; i += SN_SLOW ? 58 : 29)
       for (int kind = 0; kind < 2; ++kind) {
@@ -185,7 +185,7 @@ static void rows_against_mujoco(void **state) {
 static void models_against_mujoco(void **state) {
   (void)state;
   sn_needs_doubles();
-  for (int k = 0; k < 3; ++k) {
+  for (int k = 0; k < SN_STEP_INTEGRATORS; ++k) {
     Score score = {0};
     for (int i = 0; i <= SN_SMALL_MODELS; ++i) {
       SnOracle o;
@@ -234,22 +234,22 @@ static void hand(void **state) {
   sn_oracle_needs_myosuite();
   sn_constraint_load_real(&o, 0, 300, &name, &missing);
   assert_false(missing);
-  SnGradWorld g;
-  sn_grad_world_init(&g, &o);
   Score score = {0};
   for (int cone = 0; cone < 2; ++cone)
-    for (int k = 0; k < (cone ? 1 : 3); ++k) {
+    for (int k = 0; k < (cone ? 1 : SN_STEP_INTEGRATORS); ++k) {
       o.m->opt.cone = o.mj->opt.cone = cone;
       sn_step_integrator(&o, k);
+      SnGradWorld g;
+      sn_grad_world_init(&g, &o);
       for (int j = 0; j < (k || SN_SLOW ? 1 : 2); ++j) {
         draw_motion(&o);
         compare_mujoco(&o, &g, name, &score);
       }
       printf("%s, %s cone, %d contacts: %d columns so far\n", sn_integrator_name[k], cone ? "elliptic" : "pyramidal",
              o.d->ncon, score.compared);
+      sn_grad_world_free(&g);
     }
   report("myohand_baoding", &score);
-  sn_grad_world_free(&g);
   sn_oracle_free(&o);
 }
 

@@ -10,7 +10,7 @@
 #include "tests/support/small_models.h"
 #include "tests/support/step_fixture.h"
 
-enum { STEPS = 16, ITEMS = 3, MODELS = SN_SMALL_MODELS + 2 };
+enum { STEPS = 16, ITEMS = 3, MODELS = 2 * SN_SMALL_MODELS + 3 };
 
 typedef struct Fixture {
   SnOracle o;
@@ -22,14 +22,26 @@ typedef struct Fixture {
   SnGradient item[ITEMS];
 } Fixture;
 
+// Far from the floor, so that it has no row, and under `discrete` a factor that none of the small models has alone.
+static const char *const pendulum =
+    "<mujoco><option integrator='discrete'/><worldbody><geom type='plane' size='1 1 1' pos='0 0 -9'/><body><joint "
+    "name='a' axis='0 1 0' stiffness='3' damping='.2'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/><body "
+    "pos='.3 0 0'><joint name='b' axis='0 1 0' damping='.1'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/>"
+    "</body></body></worldbody><actuator><position joint='a' kp='9'/><motor joint='b'/></actuator></mujoco>";
+
+static const char *other_model(int i) {
+  return i == 0 ? sn_branching_model() : (i == 1 ? sn_slipping_model() : pendulum);
+}
+
 static void open_fixture(Fixture *x, int i) {
   SnError err = {0};
   char text[4000];
   memset(x, 0, sizeof *x);
-  if (i < SN_SMALL_MODELS)
-    sn_step_model(&x->o, i);
+  if (i < 2 * SN_SMALL_MODELS)
+    sn_step_model(&x->o, i % SN_SMALL_MODELS);
   else
-    sn_oracle_load_string(&x->o, i == SN_SMALL_MODELS ? sn_branching_model() : sn_slipping_model());
+    sn_oracle_load_string(&x->o, other_model(i - 2 * SN_SMALL_MODELS));
+  if (i >= SN_SMALL_MODELS && i < 2 * SN_SMALL_MODELS) sn_step_integrator(&x->o, SN_STEP_INTEGRATORS - 1);
   const SnModel *m = x->o.m;
   if (!sn_probe_task(m, text, sizeof text)) fail_msg("model %d: nothing moves", i);
   x->task = sn_task_parse(text, strlen(text), "small.yaml", &err);

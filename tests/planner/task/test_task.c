@@ -127,8 +127,9 @@ static void mistakes(void **state) {
   mistake(text, "reach.yaml:2:7: plan: 'keyframes' is not a finite number");
   snprintf(text, sizeof text, HEAD "initial: {joint_velocities: 3}\n%s", ok);
   mistake(text, "reach.yaml:2:29: joint_velocities: a map of names and numbers is wanted");
-  snprintf(text, sizeof text, HEAD "options: {integrator: discrete}\n%s", ok);
-  mistake(text, "reach.yaml:2:23: integrator: 'discrete' is unknown, allowed is Euler|RK4|implicit|implicitfast");
+  snprintf(text, sizeof text, HEAD "options: {integrator: leapfrog}\n%s", ok);
+  mistake(text,
+          "reach.yaml:2:23: integrator: 'leapfrog' is unknown, allowed is Euler|RK4|implicit|implicitfast|discrete");
   snprintf(text, sizeof text, HEAD "options: {contact: soft}\n%s", ok);
   mistake(text, "reach.yaml:2:20: contact: 'soft' is unknown, allowed is mujoco|sigmoid");
   snprintf(text, sizeof text, HEAD "options: {contact: sigmoid, contact_width: 0}\n%s", ok);

@@ -44,7 +44,8 @@ def step(m: mujoco.MjModel, d: mujoco.MjData, nstep: int = 1, *, fields: bool = 
     accelerations, contacts, rows of constraints, sensors (which MuJoCo's functions compute of all this), energy.
 
     Not written, and without meaning afterwards, are: ``crb``, ``qH``, ``qHDiagInv``, ``qDeriv``, ``qLU``, ``efc_b``
-    (NaN); the arrays of islands and of the dual problem (empty); of contacts ``solref``, ``solreffriction``,
+    (NaN); ``efm_*`` of the integrator discrete, which MuJoCo's inverse dynamics reads; the arrays of islands and of the
+    dual problem (empty); of contacts ``solref``, ``solreffriction``,
     ``solimp``, ``mu``, ``H`` (0); statistics but for ``solver_niter``. ``mujoco.mj_forward`` fills in all of them. With
     RK4 ``qacc`` and ``act_dot`` are those of the whole step, ``energy`` that of its begin; MuJoCo's are of the last
     stage.

@@ -1,0 +1,174 @@
+// The integrator `discrete` beside MuJoCo: terms of its effective inertia, springs and impedances of rows that are
+// stiffer than the step, what a free body that stands alone is moved by; that long runs with stiff springs do not
+// explode; what it goes without. (Steps and derivatives of many models: test_step.c, test_step_vjp.c,
+// test_step_vjp_mujoco.c.)
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "physics/constraint/constraint.h"
+#include "physics/model/model_bar.h"
+#include "physics/step/step.h"
+#include "tests/support/oracle.h"
+#include "tests/support/tolerance.h"
+
+#define OPTION "<mujoco><compiler autolimits='true'/><option integrator='discrete' timestep='%g' cone='%s'/>"
+
+// Springs of all kinds of joints, with higher powers and negative slopes; tendons, servos, muscles; rows that the step
+// resolves and that it does not; bodies that stand alone, are tied, touch.
+static const char *const scene =
+    "<worldbody><geom name='floor' type='plane' size='9 9 1' condim='4'/>"
+    "<body pos='0 0 3'><joint type='free' damping='.3' stiffness='20 3 -1'/><geom type='box' size='.1 .2 .3' pos='.1 0 "
+    "0' "
+    "mass='2'/></body>"
+    "<body pos='2 0 .29'><freejoint/><geom type='box' size='.1 .2 .3' mass='9' solref='.003 .8'/><site name='s' "
+    "pos='.1 "
+    ".1 .1'/></body>"
+    "<body pos='4 0 .6'><joint type='ball' damping='.1 .02 .03' stiffness='1 2 1' range='0 .1' solreflimit='.002 "
+    "1'/><geom "
+    "type='capsule' fromto='0 0 0 .4 0 0' size='.05' mass='1'/><body pos='.4 0 0'><joint axis='0 1 0' range='-.3 .3' "
+    "solreflimit='.004 .5' damping='.2 .3 .1' stiffness='2 -1 5'/><joint axis='1 0 0' frictionloss='.05' type='slide' "
+    "solreffriction='.001 1'/><geom type='capsule' fromto='0 0 0 .4 0 0' size='.05' mass='1'/><site name='u' pos='.3 0 "
+    "0'/></body></body>"
+    "<body pos='6 0 1'><joint name='q' axis='0 1 0'/><geom type='capsule' fromto='0 0 0 .4 0 0' size='.05' "
+    "mass='1'/><body "
+    "name='e' pos='.4 0 0'><joint name='r' axis='0 1 0'/><geom type='capsule' fromto='0 0 0 .4 0 0' size='.05' "
+    "mass='1'/>"
+    "</body></body><body pos='8 0 .35' euler='20 30 0'><freejoint/><geom type='box' size='.1 .2 .3' mass='2'/></body>"
+    "</worldbody>"
+    "<tendon><spatial name='w' stiffness='50 10 3' damping='2 .1 .3' springlength='.2' range='0 1.9'><site "
+    "site='s'/><site "
+    "site='u'/></spatial><fixed name='f' stiffness='5' damping='.2' frictionloss='.1'><joint joint='q' "
+    "coef='1.2'/><joint "
+    "joint='r' coef='-.5'/></fixed></tendon>"
+    "<equality><connect body1='e' anchor='.4 0 0' solref='.004 1'/><joint joint1='q' joint2='r' polycoef='0 .3 .5 0 "
+    "0'/>"
+    "</equality>"
+    "<actuator><position joint='q' kp='30' kv='2' forcerange='-20 20'/><general tendon='w' gaintype='affine' "
+    "gainprm='3 -2 "
+    "-.5' biastype='affine' biasprm='0 -3 -.1'/><general joint='q' biastype='affine' biasprm='0 5 1'/><muscle "
+    "joint='r' "
+    "lengthrange='-1 1' force='30'/></actuator></mujoco>";
+
+static void load(SnOracle *o, double timestep, const char *cone) {
+  char xml[9000];
+  const int n = snprintf(xml, sizeof xml, OPTION, timestep, cone);
+  snprintf(xml + n, sizeof xml - (size_t)n, "%s", scene);
+  sn_oracle_load_string(o, xml);
+}
+
+static void compare_terms(SnOracle *o) {
+  const SnModel *m = o->m;
+  const SnWorld *w = &o->w;
+  const mjData *d = o->d;
+  const double tol = SN_TOL(1e-9, 1e-3);
+  sn_oracle_check("efm_diag", w->efm_diag, d->efm_diag, m->nv, tol);
+  sn_oracle_check("efm_ck", w->efm_ck, d->efm_ck, m->nv, tol);
+  sn_oracle_check("efm_sdiag", w->efm_sdiag, d->efm_sdiag, m->nv, tol);
+  for (int k = 0; k < d->nefmT; ++k) {
+    sn_oracle_check("efm_ts", w->efm_ts + d->efm_tid[k], d->efm_ts + k, 1, tol);
+    sn_oracle_check("efm_tk", w->efm_tk + d->efm_tid[k], d->efm_tk + k, 1, tol);
+  }
+  double stiff = 0, sum = 0;
+  for (int k = 0; k < d->nefmA; ++k) {
+    sn_oracle_check("efm_as", w->efm_as + m->actuator_outadr[d->efm_aid[k]], d->efm_as + k, 1, tol);
+    sn_oracle_check("efm_ak", w->efm_ak + m->actuator_outadr[d->efm_aid[k]], d->efm_ak + k, 1, tol);
+    stiff += d->efm_ak[k];
+  }
+  for (int i = 0; i < m->nout; ++i) sum += (double)w->efm_ak[i];
+  assert_true(fabs(sum - stiff) <= tol * (1 + stiff));  // those that MuJoCo has not are 0
+}
+
+// Counts rows whose spring is not that of their solref, because a step cannot resolve it.
+static int count_resolved(const SnOracle *o) {
+  int n = 0;
+  for (int i = 0; i < o->d->nefc; ++i) {
+    const double *kbip = o->d->efc_KBIP + 4 * i, h = o->mj->opt.timestep;
+    n += fabs(h * h * kbip[0] * kbip[2] - 1) < 1e-12;
+  }
+  return n;
+}
+
+static void fields_against_mujoco(void **state) {
+  (void)state;
+  static const char *const cones[] = {"pyramidal", "elliptic"};
+  int resolved = 0, contacts = 0;
+  for (int c = 0; c < 6; ++c) {
+    // with 20 and 22 ms the step hardly resolves the springs that rows have by default
+    const double timestep[] = {0.005, 0.02, 0.022};
+    SnOracle o;
+    load(&o, timestep[c / 2], cones[c % 2]);
+    for (int k = 0; k < 60; ++k) {
+      for (int i = 0; i < o.mj->nu; ++i) o.d->ctrl[i] = sn_oracle_uniform(&o);
+      mj_step(o.mj, o.d);
+      mj_forward(o.mj, o.d);
+      sn_oracle_copy_state(&o);
+      sn_forward(o.m, &o.w, &o.lane);
+      const int n = o.d->nefc;
+      assert_int_equal(*o.w.nefc, n);
+      compare_terms(&o);
+      for (int i = 0; i < n; ++i)
+        sn_oracle_check("efc_KBIP", o.w.efc_KBIP + 4 * i, o.d->efc_KBIP + 4 * i, 3, SN_TOL(1e-8, 1e-2));
+      sn_oracle_check("efc_D", o.w.efc_D, o.d->efc_D, n, SN_TOL(1e-8, 1e-2));
+      sn_oracle_check("efc_aref", o.w.efc_aref, o.d->efc_aref, n, SN_TOL(1e-8, 1e-2));
+      sn_oracle_check("qacc_smooth", o.w.qacc_smooth, o.d->qacc_smooth, o.m->nv, SN_TOL(1e-8, 1e-2));
+      sn_oracle_check("qacc", o.w.qacc, o.d->qacc, o.m->nv, SN_TOL(1e-6, 1e-2));
+      resolved += count_resolved(&o);
+      contacts += o.d->ncon;
+    }
+    sn_oracle_free(&o);
+  }
+  print_message("%d rows that a step cannot resolve, %d contacts\n", resolved, contacts);
+  assert_true(resolved > 50 && contacts > 50);
+}
+
+// A spring that Euler's method cannot hold at this step, and a servo: the energy of the motion falls.
+static void stiff_springs_are_stable(void **state) {
+  (void)state;
+  static const char *const integrators[] = {"discrete", "implicitfast"};
+  double speed[2];
+  for (int k = 0; k < 2; ++k) {
+    char xml[1000];
+    SnOracle o;
+    snprintf(
+        xml, sizeof xml,
+        "<mujoco><option integrator='%s' timestep='.02' gravity='0 0 0'/><worldbody><body><joint name='j' "
+        "type='slide' axis='1 0 0' stiffness='2e5'/><geom size='.1' mass='1'/><body><joint name='i' axis='0 1 0'/>"
+        "<geom pos='.3 0 0' size='.05' mass='.1'/></body></body></worldbody><actuator><position joint='i' kp='4e3'/>"
+        "</actuator></mujoco>",
+        integrators[k]);
+    sn_oracle_load_string(&o, xml);
+    o.w.qpos[0] = SN_R(0.01);
+    o.w.ctrl[0] = SN_R(0.5);
+    for (int i = 0; i < 200 && !(*o.w.warn & SN_WARN_BAD_STATE); ++i) sn_step(o.m, &o.w, &o.lane);
+    speed[k] = fabs((double)o.w.qvel[0]) + fabs((double)o.w.qvel[1]);
+    if (k == 0) {
+      assert_true(fabs((double)o.w.qpos[0]) < 1e-3);
+      assert_true(fabs((double)o.w.qpos[1] - 0.5) < 0.02);
+    }
+    sn_oracle_free(&o);
+  }
+  print_message("speed after 4 s: %g, with implicitfast %g\n", speed[0], speed[1]);
+  assert_true(speed[0] < 1e-2 && !(speed[1] < 1));
+}
+
+static void parameters_are_refused(void **state) {
+  (void)state;
+  SnOracle o;
+  SnError err = {0};
+  load(&o, 0.005, "pyramidal");
+  const SnModel *moved[1] = {o.m};
+  const double step = 1e-6;
+  assert_null(sn_model_tangents_create(o.m, moved, moved, &step, 1, &err));
+  assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
+  assert_non_null(strstr(err.text, "integrator discrete has no derivatives by parameters"));
+  sn_oracle_free(&o);
+}
+
+int main(void) {
+  printf("seed 1\n");
+  const struct CMUnitTest tests[] = {cmocka_unit_test(fields_against_mujoco),
+                                     cmocka_unit_test(stiff_springs_are_stable),
+                                     cmocka_unit_test(parameters_are_refused)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
