@@ -266,7 +266,9 @@ def _input(start: Start, name: str, moved: Callable[[float], sinew.Model], repor
         assert found is not None
         return float(found[0])
 
-    if tangents is not None:
+    if tangents is None:
+        report.refused[name] += 1
+    else:
         yield Input(name, lambda h: Start(moved(h), start.state, start.ctrl), slope)
 
 

@@ -90,7 +90,7 @@ class Draw:
 class Theme:
     """What a model is about: sections that it has, and how much of some attributes."""
 
-    def __init__(self, draw: Draw) -> None:
+    def __init__(self, draw: Draw, seed: int) -> None:
         self.contacts = draw.pick([0, 0.2, 0.7, 1])  # share of the geoms that collide
         self.mesh = draw.chance(0.4)
         self.hfield = draw.chance(0.2)
@@ -109,6 +109,11 @@ class Theme:
         self.springyield = stepped and draw.chance(0.12)
         self.adhesion = not self.override and draw.chance(0.15)
         self.surfacevel = draw.chance(0.15)
+        # Decided by numbers of its own: the models of all other seeds stay as they are.
+        self.discrete = random.Random(f"discrete {seed}").random() < 1 / 6
+        if self.discrete:
+            self.integrator = "discrete"
+            self.sleep = False  # refused with it, as is what options and actuators leave out
 
 
 @dataclass

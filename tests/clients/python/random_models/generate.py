@@ -33,7 +33,7 @@ def random_model(seed: int, exact: bool = False) -> str:
         MJCF, an element a line.
     """
     draw = Draw(seed)
-    scene = Scene(draw, Theme(draw), exact)
+    scene = Scene(draw, Theme(draw, seed), exact)
     add(scene.root, "compiler", {"angle": "radian", "autolimits": "true"})
     for section in (
         add_option, add_assets, add_worldbody, add_contacts, add_tendons, add_equalities, add_actuators, add_sensors,

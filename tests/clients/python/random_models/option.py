@@ -51,4 +51,10 @@ def add_option(scene: Scene) -> None:
     flags |= {name: "enable" for name in ("override", "sleep") if getattr(theme, name)}
     if not theme.delays and d.chance(0.03):
         flags["sensor"] = "disable"
+    if theme.discrete:
+        for name in ("density", "viscosity", "noslip_iterations"):
+            attributes.pop(name, None)
+        flags.pop("diagexact", None)
+        if attributes["solver"] == "PGS":
+            attributes["solver"] = "Newton"
     add(add(scene.root, "option", attributes), "flag", flags)
