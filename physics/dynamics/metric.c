@@ -123,8 +123,8 @@ SN_FUNC void sn_mul_metric(const SnModel *m, const SnWorld *w, SnLane *lane, sn_
 }
 #endif
 
-// The slope of a spring of joint j has the bar `bar`: through the displacement dif (3) of a turn or shift, or through
-// x.
+// The slope of a spring has the bar `bar`, by its displacement dif (3). Of a turn that is the bar by the body's turn,
+// too: it lies along the axis, and the Jacobian of rotation vectors leaves the axis as it is.
 SN_LOCAL void metric_spring3_vjp(const sn_real *poly, const sn_real *dif, sn_bar bar, sn_bar *out) {
   const sn_real norm = sn_norm3(dif);
   sn_zero(out, 3);
@@ -150,7 +150,6 @@ SN_LOCAL void metric_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     if (k + 3 == n && plastic >= 0)
       sn_ball_rest_vjp(sn_joint_rest(m, w->past, j) + k, dif + k, out, a->past_bar + m->nhistory + plastic);
 #endif
-    if (k + 3 == n) sn_right_jacobian_inverse_transpose(out, dif + k);
     sn_addto3(a->qpos_bar + dof + k, out);
   }
 }
