@@ -73,7 +73,7 @@ def plot(rows: list[dict[str, Any]], picture: str) -> None:
             axis.set_xlabel(text)
         axes[0, 0].set_ylabel("error of the value")
         axes[1, 0].set_ylabel("error of the slope")
-        axes[0, 0].figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
+        axes[0, 1].legend(loc="upper left", bbox_to_anchor=(1.02, 1))  # "outside right" needs Matplotlib 3.7
 
 
 def main() -> None:
