@@ -212,16 +212,21 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
 #endif
 
 #if defined(SN_MODEL_BARS)
-// Table of a muscle: gain (velocity not NULL) or bias with the bar `bar`, by differences of the curve in its numbers.
-SN_LOCAL void act_table_model_vjp(const sn_real *table, sn_bar *out, sn_real length, const sn_real *velocity,
-                                  sn_bar bar) {
+SN_LOCAL sn_real act_curve(SnMuscleCurve curve, const sn_real *table, sn_real length, sn_real velocity) {
+  if (curve == SN_MUSCLE_BIAS) return sn_muscle_bias(table, length);
+  return curve == SN_MUSCLE_GAIN ? sn_muscle_gain(table, length, velocity)
+                                 : sn_muscle_gain_slope(table, length, velocity);
+}
+
+SN_FUNC void sn_muscle_model_vjp(SnMuscleCurve curve, const sn_real *table, sn_bar *out, sn_real length,
+                                 sn_real velocity, sn_bar bar) {
   sn_real moved[SN_NMUSCLE], end[2];
   sn_copy(moved, table, SN_NMUSCLE);
   for (int k = 0; k < SN_NMUSCLE; ++k) {
     const sn_real h = SN_DIFFERENCE * sn_max(sn_abs(table[k]), SN_R(1e-3));
     for (int e = 0; e < 2; ++e) {
       moved[k] = table[k] + (e == 0 ? h : -h);
-      end[e] = velocity ? sn_muscle_gain(moved, length, *velocity) : sn_muscle_bias(moved, length);
+      end[e] = act_curve(curve, moved, length, velocity);
     }
     moved[k] = table[k];
     out[k] += bar * (end[0] - end[1]) / (2 * h);
@@ -243,14 +248,15 @@ SN_LOCAL void act_force_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar
   const sn_real length = w->actuator_length[o], velocity = w->actuator_velocity[o];
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE) {
     if (to->muscle_gain && to->muscle_moved[i])
-      act_table_model_vjp(m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i, length, &velocity,
-                          bar * input);
+      sn_muscle_model_vjp(SN_MUSCLE_GAIN, m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i, length,
+                          velocity, bar * input);
   } else if (to->actuator_gainprm) {
     act_affine_model_vjp(to->actuator_gainprm + SN_NGAIN * i, m->actuator_gaintype[i] == SN_GAIN_AFFINE, length,
                          velocity, bar * input);
   }
   if (m->actuator_biastype[i] == SN_BIAS_MUSCLE && to->muscle_bias && to->muscle_moved[i])
-    act_table_model_vjp(m->muscle_bias + SN_NMUSCLE * i, to->muscle_bias + SN_NMUSCLE * i, length, NULL, bar);
+    sn_muscle_model_vjp(SN_MUSCLE_BIAS, m->muscle_bias + SN_NMUSCLE * i, to->muscle_bias + SN_NMUSCLE * i, length,
+                        velocity, bar);
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE && to->actuator_biasprm)
     act_affine_model_vjp(to->actuator_biasprm + SN_NBIAS * i, true, length, velocity, bar);
 }

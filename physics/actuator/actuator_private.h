@@ -37,6 +37,16 @@ SN_FUNC sn_bar sn_activation_after_vjp(const SnModel *m, const SnWorld *w, SnAdj
 SN_FUNC void sn_bound_model_vjp(sn_bar *range_bar, const sn_real *range, sn_real x, sn_bar bar);
 #endif
 
+// ---- actuation.c: muscles by their tables ----
+
+#if defined(SN_MODEL_BARS)
+// Lists what a muscle's table gives: force per activation, its derivative by velocity, passive force.
+typedef enum SnMuscleCurve { SN_MUSCLE_GAIN, SN_MUSCLE_GAIN_SLOPE, SN_MUSCLE_BIAS } SnMuscleCurve;
+// Adds to `out` (SN_NMUSCLE) what the bar of a curve gives to its table, by differences in the table's numbers.
+SN_FUNC void sn_muscle_model_vjp(SnMuscleCurve curve, const sn_real *table, sn_bar *out, sn_real length,
+                                 sn_real velocity, sn_bar bar);
+#endif
+
 // ---- controller.c: controllers ----
 
 SN_INLINE bool sn_is_controller(const SnModel *m, int i) { return m->actuator_gaintype[i] == SN_GAIN_PID; }

@@ -98,18 +98,8 @@ SN_LOCAL void slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to
   if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
     to->actuator_gainprm[SN_NGAIN * i + 2] += bar * input;
   if (m->actuator_gaintype[i] != SN_GAIN_MUSCLE || !to->muscle_gain || !to->muscle_moved[i]) return;
-  const sn_real *table = m->muscle_gain + SN_NMUSCLE * i;
-  sn_real moved[SN_NMUSCLE], end[2];
-  sn_copy(moved, table, SN_NMUSCLE);
-  for (int k = 0; k < SN_NMUSCLE; ++k) {
-    const sn_real h = SN_DIFFERENCE * sn_max(sn_abs(table[k]), SN_R(1e-3));
-    for (int e = 0; e < 2; ++e) {
-      moved[k] = table[k] + (e == 0 ? h : -h);
-      end[e] = sn_muscle_gain_slope(moved, w->actuator_length[out], w->actuator_velocity[out]);
-    }
-    moved[k] = table[k];
-    to->muscle_gain[SN_NMUSCLE * i + k] += bar * input * (end[0] - end[1]) / (2 * h);
-  }
+  sn_muscle_model_vjp(SN_MUSCLE_GAIN_SLOPE, m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i,
+                      w->actuator_length[out], w->actuator_velocity[out], bar * input);
 }
 #endif
 
