@@ -40,9 +40,7 @@ SN_FUNC sn_real sn_metric_term(const SnModel *m, const SnWorld *w, int k, SnRow 
   *row = sn_output_row(m, w, k - m->ntendon);
   return row->n > 0 ? w->efm_as[k - m->ntendon] : 0;
 }
-#endif
 
-#if !defined(SN_PACK)
 // efm_ck of the dofs of joint j.
 SN_LOCAL void metric_joint_spring(const SnModel *m, SnWorld *w, int j) {
   const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j, h = sn_timestep(m, w);
