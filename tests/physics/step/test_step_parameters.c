@@ -1,5 +1,6 @@
 // Derivatives of a step by numbers of the model where products of rows with M^-1 count: with the noslip solver, with
-// exact diagonals, with both; with smoothed hard contacts; against differences of steps of moved models.
+// exact diagonals, with both; with smoothed hard contacts; and by numbers of actuators whose slopes are in the matrix
+// of implicit integrators; against differences of steps of moved models.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,23 +11,28 @@
 #include "tests/support/parameter_check.h"
 #include "tests/support/sigmoid_model.h"
 
-enum { PARAMETERS = 10, NUMBERS = 400 };
+enum { PARAMETERS = 10, NUMBERS = 400, CURVES = 3 };
+static const char *const curves[CURVES] = {"actuator_gainprm", "actuator_biasprm", "actuator_dynprm"};
 static const char *const names[PARAMETERS] = {"geom_friction",       "geom_size",  "geom_pos",     "body_mass",
                                               "body_inertia",        "body_ipos",  "dof_armature", "dof_frictionloss",
                                               "tendon_frictionloss", "geom_solref"};
 
 // Entry i of an array is moved by another share of itself than its neighbours.
-static SnModel *moved(const SnModel *m, int p, double step) {
+static SnModel *moved_array(const SnModel *m, const char *name, double step) {
   SnModelArray a;
   SnError err;
   double value[NUMBERS];
-  assert_true(sn_model_find_array(m, names[p], &a) && a.rows * a.cols <= NUMBERS);
+  assert_true(sn_model_find_array(m, name, &a) && a.rows * a.cols <= NUMBERS);
   for (int i = 0; i < a.rows * a.cols; ++i) value[i] = (double)((const sn_real *)a.data)[i] * (1 + step * (1 + i % 4));
-  const SnNewArray array = {names[p], value, a.rows, a.cols};
+  const SnNewArray array = {name, value, a.rows, a.cols};
   SnModel *copy = sn_model_with_arrays(m, &array, 1, &err);
-  if (!copy) fail_msg("%s: %s", names[p], err.text);
+  if (!copy) fail_msg("%s: %s", name, err.text);
   return copy;
 }
+
+static SnModel *moved(const SnModel *m, int p, double step) { return moved_array(m, names[p], step); }
+
+static SnModel *moved_curves(const SnModel *m, int p, double step) { return moved_array(m, curves[p], step); }
 
 // A box and a ball that slide and spin, an arm whose joints and tendons rub, a limit that holds.
 static const char *const bodies =
@@ -79,7 +85,39 @@ static void parameters(void **state) {
     }
 }
 
+// An arm that a muscle and servos with slopes by velocity move, which implicit integrators put into their matrix.
+static void parameters_of_slopes(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
+  static const char *const integrators[] = {"Euler", "implicit", "implicitfast", "RK4"};
+  for (size_t k = 0; k < sizeof integrators / sizeof *integrators; ++k)
+    for (int pushed = 1; pushed < 4; ++pushed) {
+      SnOracle o;
+      char xml[2000], what[100];
+      snprintf(
+          xml, sizeof xml,
+          "<mujoco><option integrator='%s' timestep='.01'/><worldbody><site name='s' pos='.05 0 .6'/><body pos='0 0 "
+          ".5'><joint name='a' axis='0 1 0' armature='.01'/><geom type='capsule' size='.03' fromto='0 0 0 0 0 "
+          "-.3'/><site name='t' pos='.04 0 -.1'/><body pos='0 0 -.3'><joint name='b' axis='0 1 0'/><geom "
+          "type='capsule' size='.03' fromto='0 0 0 .2 0 -.1'/></body></body></worldbody>"
+          "<tendon><spatial name='v'><site site='s'/><site site='t'/></spatial></tendon><actuator>"
+          "<muscle tendon='v' lengthrange='.1 .25' force='60' vmax='2'/>"
+          "<general joint='b' gaintype='affine' gainprm='1 .3 -.4' biastype='affine' biasprm='.1 -2 -.5'/>"
+          "<general joint='a' dyntype='filter' dynprm='.05' gaintype='affine' gainprm='2 .1 -.6' "
+          "actearly='true'/></actuator></mujoco>",
+          integrators[k]);
+      snprintf(what, sizeof what, "%s, push %d", integrators[k], pushed);
+      sn_oracle_load_string(&o, xml);
+      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = pushed * sn_oracle_uniform(&o);
+      for (int i = 0; i < o.m->na; ++i) o.d->act[i] = 0.3 + 0.2 * i;
+      for (int i = 0; i < o.m->nu; ++i) o.d->ctrl[i] = 0.7 - 0.2 * i;
+      mj_forward(o.mj, o.d);
+      sn_check_step_parameters(&o, what, curves, CURVES, moved_curves);
+      sn_oracle_free(&o);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(parameters)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(parameters_of_slopes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
