@@ -213,9 +213,18 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 #if defined(SN_MODEL_BARS)
 SN_LOCAL sn_real act_curve(SnMuscleCurve curve, const sn_real *table, sn_real length, sn_real velocity) {
-  if (curve == SN_MUSCLE_BIAS) return sn_muscle_bias(table, length);
-  return curve == SN_MUSCLE_GAIN ? sn_muscle_gain(table, length, velocity)
-                                 : sn_muscle_gain_slope(table, length, velocity);
+  switch (curve) {
+    case SN_MUSCLE_GAIN:
+      return sn_muscle_gain(table, length, velocity);
+    case SN_MUSCLE_GAIN_SLOPE:
+      return sn_muscle_gain_slope(table, length, velocity);
+    case SN_MUSCLE_GAIN_STRETCH:
+      return sn_muscle_gain_stretch(table, length, velocity);
+    case SN_MUSCLE_BIAS:
+      return sn_muscle_bias(table, length);
+    default:
+      return sn_muscle_bias_stretch(table, length);
+  }
 }
 
 SN_FUNC void sn_muscle_model_vjp(SnMuscleCurve curve, const sn_real *table, sn_bar *out, sn_real length,

@@ -40,8 +40,15 @@ SN_FUNC void sn_bound_model_vjp(sn_bar *range_bar, const sn_real *range, sn_real
 // ---- actuation.c: muscles by their tables ----
 
 #if defined(SN_MODEL_BARS)
-// Lists what a muscle's table gives: force per activation, its derivative by velocity, passive force.
-typedef enum SnMuscleCurve { SN_MUSCLE_GAIN, SN_MUSCLE_GAIN_SLOPE, SN_MUSCLE_BIAS } SnMuscleCurve;
+// Lists what a muscle's table gives: force per activation, its derivatives by velocity and length, passive force, its
+// derivative by length.
+typedef enum SnMuscleCurve {
+  SN_MUSCLE_GAIN,
+  SN_MUSCLE_GAIN_SLOPE,
+  SN_MUSCLE_GAIN_STRETCH,
+  SN_MUSCLE_BIAS,
+  SN_MUSCLE_BIAS_STRETCH
+} SnMuscleCurve;
 // Adds to `out` (SN_NMUSCLE) what the bar of a curve gives to its table, by differences in the table's numbers.
 SN_FUNC void sn_muscle_model_vjp(SnMuscleCurve curve, const sn_real *table, sn_bar *out, sn_real length,
                                  sn_real velocity, sn_bar bar);

@@ -103,6 +103,24 @@ SN_LOCAL void slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to
 }
 #endif
 
+#if defined(SN_MODEL_BARS)
+// The slope by length of actuator i by the model, with the bar `bar`.
+SN_LOCAL void stretch_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input, sn_bar bar) {
+  const int out = m->actuator_outadr[i], type = m->actuator_biastype[i];
+  const sn_real length = w->actuator_length[out], velocity = w->actuator_velocity[out];
+  if ((type == SN_BIAS_AFFINE || type == SN_BIAS_SO3) && to->actuator_biasprm)
+    to->actuator_biasprm[SN_NBIAS * i + 1] += bar;
+  if (m->actuator_gaintype[i] == SN_GAIN_AFFINE && to->actuator_gainprm)
+    to->actuator_gainprm[SN_NGAIN * i + 1] += bar * input;
+  if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE && to->muscle_gain && to->muscle_moved[i])
+    sn_muscle_model_vjp(SN_MUSCLE_GAIN_STRETCH, m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i,
+                        length, velocity, bar * input);
+  if (type == SN_BIAS_MUSCLE && to->muscle_bias && to->muscle_moved[i])
+    sn_muscle_model_vjp(SN_MUSCLE_BIAS_STRETCH, m->muscle_bias + SN_NMUSCLE * i, to->muscle_bias + SN_NMUSCLE * i,
+                        length, velocity, bar);
+}
+#endif
+
 // The input of the gain of actuator i has the bar `bar`.
 SN_LOCAL void slope_input_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, sn_bar bar) {
   const int last = sn_last_activation(m, i);
@@ -154,4 +172,7 @@ SN_FUNC void sn_actuator_stretch_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
                                a->trn_rate_bar + SN_NMOTION * out + SN_VEL);
   if (m->actuator_biastype[i] == SN_BIAS_MUSCLE)
     sn_muscle_bias_stretch_vjp(m->muscle_bias + SN_NMUSCLE * i, length, bar, a->trn_length_bar + out);
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) stretch_model_vjp(m, w, sn_model_bar(a), i, slope_input(m, w, i), bar);
+#endif
 }

@@ -39,10 +39,15 @@ SN_INLINE sn_real sn_polynomial_curve(const sn_real *poly, sn_real x) {
 SN_INLINE sn_real sn_damping_slope(const sn_real *damp, sn_real v) {
   return sn_polynomial_slope(damp[0], damp + 1, sn_abs(v));
 }
+// Adds bar times the derivatives of sn_polynomial_slope by the coefficients, where there is a place for them.
+SN_INLINE void sn_polynomial_slope_vjp(sn_bar *linear, sn_bar *poly, sn_real x, sn_bar bar) {
+  sn_real power = x;
+  if (linear) linear[0] += bar;
+  for (int p = 0; poly && p < SN_NPOLY; ++p, power *= x) poly[p] += bar * (sn_real)(p + 2) * power;
+}
 // Adds bar times the derivatives of sn_damping_slope by the coefficients (1 + SN_NPOLY) to `out`.
 SN_INLINE void sn_damping_slope_vjp(sn_bar *out, sn_real v, sn_bar bar) {
-  sn_real power = 1;
-  for (int p = 0; p <= SN_NPOLY; ++p, power *= sn_abs(v)) out[p] += bar * (sn_real)(p + 1) * power;
+  sn_polynomial_slope_vjp(out, out + 1, sn_abs(v), bar);
 }
 // Returns the slope of sn_damping_slope in v, 0 at v = 0.
 SN_INLINE sn_real sn_damping_curve(const sn_real *damp, sn_real v) {

@@ -293,12 +293,17 @@ SN_LOCAL sn_real reference_slope(const SnModel *m, const SnWorld *w, int row, sn
   return kbip[0] / s * (depth - h * (v + h * aref));
 }
 
+// True where R under `discrete` is that of the largest impedance.
+SN_LOCAL bool is_least(const SnModel *m, const SnWorld *w, const sn_real *kbip) {
+  return spring_factor(m, w, kbip) * kbip[2] / (1 - kbip[2]) >= SN_MAXIMP / (1 - SN_MAXIMP);
+}
+
 // d log D / dd under `discrete`.
 SN_LOCAL sn_real impedance_log_slope(const SnModel *m, const SnWorld *w, int row) {
   const bool cone = w->efc_type[row] == SN_CNSTR_CONTACT_ELLIPTIC;
   const sn_real *kbip = w->efc_KBIP + 4 * (cone ? w->contact[w->efc_id[row]].efc_address : row), imp = kbip[2];
   const sn_real h = sn_timestep(m, w), s = spring_factor(m, w, kbip);
-  if (s * imp / (1 - imp) >= SN_MAXIMP / (1 - SN_MAXIMP)) return 0;
+  if (is_least(m, w, kbip)) return 0;
   return 1 / (imp * (1 - imp)) + (is_resolved(m, w, kbip) ? -h * kbip[1] / (2 * imp * s) : h * h * kbip[0] / s);
 }
 
@@ -322,10 +327,15 @@ typedef struct ImpedanceBar {
   sn_bar solref[SN_NREF], solreffriction[SN_NREF];
 } ImpedanceBar;
 
-// Stiffness and damping of a row: bars of the solref that they were made of, and of dwidth.
-SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, sn_bar k_bar, sn_bar b_bar,
-                                   sn_bar *ref_bar, sn_bar *width_bar) {
+// Stiffness and damping of a row: bars of the solref that they were made of, and of dwidth. resolved: the spring was
+// replaced, so that its damping ratio alone is left.
+SN_LOCAL void row_spring_model_vjp(const sn_real *ref, sn_real dwidth, const sn_real *kbip, bool resolved, sn_bar k_bar,
+                                   sn_bar b_bar, sn_bar *ref_bar, sn_bar *width_bar) {
   const sn_real k = kbip[0], b = kbip[1];
+  if (resolved) {
+    ref_bar[1] += b_bar * (2 * sn_sqrt(k));
+    return;
+  }
   if (ref[0] > 0) {
     ref_bar[0] -= 2 * k_bar * k / ref[0];
     ref_bar[1] -= 2 * k_bar * k / ref[1];
@@ -345,17 +355,33 @@ SN_LOCAL void row_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint 
   const sn_real *kbip = w->efc_KBIP + 4 * row, imp = kbip[2];
   const sn_bar c = a->row_c[row];
   const sn_bar force = sn_scaled_force(w, a, row);
-  sn_real slope;
-  const sn_real depth = sn_reference_depth(m, w, row, &slope);
-  bar->impedance += c * kbip[0] * depth;
-  row_spring_model_vjp(ref, dwidth, kbip, kbip[0] == 0 ? sn_bar_of(0) : c * imp * depth, -c * w->efc_vel[row], ref_bar,
-                       &bar->width);
+  const bool metric = sn_has_metric(m);
+  sn_real slope, depth = sn_reference_depth(m, w, row, &slope), vel = w->efc_vel[row], s = 1;
+  bar->impedance += metric ? c * reference_slope(m, w, row, depth) : c * kbip[0] * depth;
+  if (metric) {  // of springs at the end of the step
+    const sn_real h = sn_timestep(m, w);
+    s = spring_factor(m, w, kbip);
+    vel += h * (w->efc_aref[row] - w->efc_R[row] * sn_row_adhesion(w, row));
+    depth -= h * vel;
+  }
+  row_spring_model_vjp(ref, dwidth, kbip, metric && is_resolved(m, w, kbip),
+                       kbip[0] == 0 ? sn_bar_of(0) : c * imp * depth / s, -c * vel / s, ref_bar, &bar->width);
   // the force of saturated friction loss does not depend on D
   const int state = w->efc_state[row];
   if (state == SN_CSTATE_LINEARNEG || state == SN_CSTATE_LINEARPOS) return;
   if (imp <= SN_R(1e-30) || sn_is_bounded(w, row)) return;
-  bar->impedance += force / (imp * (1 - imp));
+  bar->impedance += metric ? force * impedance_log_slope(m, w, row) : force / (imp * (1 - imp));
   bar->weight -= force;
+}
+
+// Adds what log D under `discrete` has of the spring of a row, or of a contact's first one, once `bar` has the weight
+// of all rows that share it.
+SN_LOCAL void weight_model_vjp(const SnModel *m, const SnWorld *w, int row, const RowParams *p, ImpedanceBar *bar) {
+  const sn_real *kbip = w->efc_KBIP + 4 * row, h = sn_timestep(m, w), s = spring_factor(m, w, kbip);
+  if (!sn_has_metric(m) || is_least(m, w, kbip)) return;
+  row_spring_model_vjp(p->solref, p->solimp[1], kbip, is_resolved(m, w, kbip),
+                       kbip[0] == 0 ? sn_bar_of(0) : bar->weight * (-h * h * kbip[2] / s), bar->weight * (-h / s),
+                       bar->solref, &bar->width);
 }
 
 // Numbers of solimp at distance r, from the bars of d and of dwidth. raw: as they stand in the model.
@@ -447,6 +473,7 @@ SN_FUNC void sn_source_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
     const int row = block.row + k;
     ImpedanceBar bar = {0};
     row_model_vjp(m, w, a, row, p.solref, p.solimp[1], bar.solref, &bar);
+    weight_model_vjp(m, w, row, &p, &bar);
     const sn_real r = (shared ? norm : w->efc_pos[row]) - w->efc_margin[row];
     if (to.solref_bar) solref_model_vjp(to.solref + SN_NREF * id, p.solref, bar.solref, to.solref_bar + SN_NREF * id);
     if (to.solimp_bar)
@@ -509,6 +536,7 @@ SN_FUNC void sn_contact_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
     row_model_vjp(m, w, a, first + k, friction ? p.solreffriction : p.solref, p.solimp[1],
                   friction ? bar.solreffriction : bar.solref, &bar);
   }
+  weight_model_vjp(m, w, first, &p, &bar);
   const bool weighed = sn_model_bar(a)->body_invweight0 && !sn_has_exact_diagonal(m);
   for (int side = 0; side < 2 && weighed; ++side) {
     const int b1 = m->geom_bodyid[con->geom[0]], b2 = m->geom_bodyid[con->geom[1]];

@@ -10,7 +10,10 @@
 //   S+)], mu_i = F J_i^2 [1 / ((M_ii + sigma_i)^2 S+) - 1 / (M_ii^2 S)],    nu_i = F J_i^2 / ((M_ii + sigma_i)^2 S+).
 // nu goes to metric_bar, mu to metric_inertia. A row's rate in a motion of its own, 2 z, has dJ; so have the arms of
 // tendons and actuators in sigma, with motions 2 s nu_i J_i, and in M_ii, of tendons with armature. Each takes a motion
-// of a pass as those of diagonal.c.
+// of a pass as those of diagonal.c. By the model M_ii depends on inertias, armatures and frames (dynamics/inertia.c).
+//
+// Not smooth: where J of a row is 0. There MuJoCo has rho = 1, beside it another one, and the derivative is that of the
+// former.
 #include "physics/base/vec.h"
 #include "physics/constraint/constraint.h"
 #include "physics/constraint/constraint_private.h"
@@ -164,6 +167,9 @@ SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
     SN_ONE(lane) a->metric_on[0] = 0;
     if (!any) return -1;
     sn_inertia_diagonal_vjp(m, w, a, lane, a->metric_inertia);
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a)) SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia);
+#endif
   }
   SN_SYNC(lane);
   SN_FOR(i, w->nefc[0]) {

@@ -27,6 +27,9 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 // links to the sweep.
 SN_FUNC void sn_welded_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_bar *force,
                                  const sn_bar *torque);
+// Adds what wrenches on links, and dof_wrench, dof_pull and dof_own give to the bars of frames, joints, geoms and
+// sites.
+SN_FUNC void sn_kinematics_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a);
 #endif
 // Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.
 SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane);
@@ -47,6 +50,11 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
 // Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out. Ends with a sync.
 SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar);
+#if defined(SN_MODEL_BARS)
+// Adds what that bar gives to the model: inertias, armatures and frames. Uses wrenches on links, which are zero before
+// and after. Is for one lane alone.
+SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar);
+#endif
 // Adds b J'J to mat in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
                         const sn_real *J);

@@ -373,6 +373,80 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
   }
 }
 
+#if defined(SN_MODEL_BARS)
+// Link k in the motion of dof i, which moves it, with the bar of M_ii: its own mass, centre of mass and inertia.
+SN_LOCAL void inertia_link_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int k, int i, sn_bar bar) {
+  const sn_real *S = w->cdof + 6 * i, *R = w->xmat + 9 * k;
+  sn_real c[3], u[3], t[3], local[3];
+  sn_bar x[3], y[3];
+  sn_sub3(c, w->link_xcom + 3 * k, w->subtree_com + 3 * m->body_rootid[k]);
+  sn_cross(u, S, c);
+  sn_addto3(u, S + 3);
+  if (to->link_mass) to->link_mass[k] += bar * sn_dot3(u, u);
+  if (to->link_com) {
+    sn_cross(t, u, S);
+    sn_mulmattvec3(local, R, t);
+    sn_addtoscl3(to->link_com + 3 * k, local, bar * (2 * m->link_mass[k]));
+  }
+  if (!to->link_inertia) return;
+  for (int e = 0; e < 3; ++e) {
+    x[e] = bar * S[e];
+    y[e] = sn_bar_of(S[e]);
+  }
+  sn_add_inertia_bar(to->link_inertia + 6 * k, R, x, y, 1);
+}
+
+// W += the wrench on all behind a link, whose inertia together is I, in the motion of dof i: they are displaced, its
+// axis is not.
+SN_LOCAL void inertia_add_wrench(const SnWorld *w, sn_bar *W, const sn_real *I, int i, sn_bar bar) {
+  sn_real force[6], t[6];
+  sn_mulinert(force, I, w->cdof + 6 * i);
+  sn_crossforce(t, w->cdof + 6 * i, force);
+  for (int e = 0; e < 6; ++e) W[e] -= bar * (2 * t[e]);
+}
+
+// Link k: its own numbers, and the wrenches and pulls on its frame and dofs. What moves with a dof is displaced in the
+// motions of the dofs before it and of those of its joint; those of deeper dofs go along.
+SN_LOCAL void inertia_frame_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, const sn_bar *bar) {
+  SnModelBar *to = sn_model_bar(a);
+  const int first = m->body_dofadr[k], end = first + m->body_dofnum[k];
+  const sn_real *I = w->crb + 10 * k;
+  sn_bar W[6] = {0};
+  for (int i = m->dof_parentid[first]; i >= 0; i = m->dof_parentid[i]) {
+    inertia_add_wrench(w, W, I, i, bar[i]);
+    inertia_link_model_vjp(m, w, to, k, i, bar[i]);
+  }
+  sn_copy(a->wrench + 6 * k, W, 6);
+  for (int i = first; i < end;) {
+    const int joint = m->dof_jntid[i];
+    int next = i;
+    for (; next < end && m->dof_jntid[next] == joint; ++next) {
+      inertia_add_wrench(w, W, I, next, bar[next]);
+      inertia_link_model_vjp(m, w, to, k, next, bar[next]);
+    }
+    for (; i < next; ++i) {
+      sn_real force[6];
+      sn_mulinert(force, I, w->cdof + 6 * i);
+      for (int e = 0; e < 6; ++e) to->dof_pull[6 * i + e] = bar[i] * (2 * force[e]);
+      sn_copy(to->dof_wrench + 6 * i, W, 6);
+    }
+  }
+}
+
+SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar) {
+  SnModelBar *to = sn_model_bar(a);
+  for (int i = 0; to->dof_arm && i < m->nv; ++i) to->dof_arm[i] += bar[i];
+  for (int t = 0; to->ten_arm && t < m->ntendon; ++t) {
+    const SnRow row = sn_tendon_row(m, w, t);
+    for (int q = 0; q < row.n; ++q) to->ten_arm[t] += bar[row.col[q]] * (row.J[q] * row.J[q]);
+  }
+  for (int k = 0; k < m->nlink; ++k)
+    if (m->body_dofnum[m->level_body[k]] > 0) inertia_frame_model_vjp(m, w, a, m->level_body[k], bar);
+  sn_kinematics_model_vjp(m, w, a);
+  for (int k = 0; k < m->nlink; ++k) sn_zero(a->wrench + 6 * m->level_body[k], 6);
+}
+#endif
+
 // M_ii is twice the energy of all behind dof i in its motion S_i, which a dof j of a joint behind it moves by S_j.
 SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane,
                                      const sn_bar *bar) {

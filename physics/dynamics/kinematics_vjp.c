@@ -447,7 +447,7 @@ SN_FUNC void sn_welded_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *
   }
 }
 
-SN_LOCAL void kin_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
+SN_FUNC void sn_kinematics_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a) {
   SnModelBar *bar = sn_model_bar(a);
   for (int k = 0; k < m->nlink; ++k) kin_link_model_vjp(m, w, a, m->level_body[k]);
   sn_zero(bar->dof_own, 6 * m->nv);
@@ -471,7 +471,7 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 #endif
 #if defined(SN_MODEL_BARS)
   if (sn_model_bar(a)) {
-    SN_ONE(lane) kin_model_vjp(m, w, a);
+    SN_ONE(lane) sn_kinematics_model_vjp(m, w, a);
     SN_SYNC(lane);
   }
 #endif

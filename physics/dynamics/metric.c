@@ -11,7 +11,8 @@
 //
 // Adjoint. G of adjoint.h has, for each term with rates r_z = J z of the motions, s and k of these names,
 //   -s r_lambda r_a - k r_lambda r_v  [+ s r_y (r_a - r_+) for dofs of such a free body]
-// s and k are functions of length, velocity and input, whose derivatives they hand on. What the diagonal of B does to
+// s and k are functions of length, velocity and input, whose derivatives they hand on, and of stiffness, damping, rests
+// and tables of the model. What the diagonal of B does to
 // impedances is in metric_bar (constraint/metric_rows.c).
 #include "physics/actuator/actuator.h"
 #include "physics/base/polynomial.h"
@@ -129,6 +130,25 @@ SN_LOCAL void metric_spring3_vjp(const sn_real *poly, const sn_real *dif, sn_bar
   if (norm > SN_MINVAL) sn_addtoscl3(out, dif, bar * (sn_polynomial_curve(poly, norm) / norm));
 }
 
+#if defined(SN_MODEL_BARS)
+// The slope of the spring of joint j, stretched by x, has the bar `bar`; x that of `dif` (n numbers, 1 or 3). `first`:
+// of these in the joint's position. Rests of turns are the compiler's, those of springs that yield the state's.
+SN_LOCAL void metric_joint_model_vjp(const SnModel *m, SnModelBar *to, int j, sn_real x, sn_bar bar, const sn_bar *dif,
+                                     int n) {
+  sn_polynomial_slope_vjp(to->jnt_stiffness ? to->jnt_stiffness + j : NULL,
+                          to->jnt_stiffnesspoly ? to->jnt_stiffnesspoly + SN_NPOLY * j : NULL, x, bar);
+  if (!to->qpos_spring || m->jnt_plasticadr[j] >= 0) return;
+  for (int e = 0; e < n; ++e) to->qpos_spring[m->jnt_qposadr[j] + e] -= dif[e];
+}
+
+// The slope of the spring of tendon t, stretched by x, has the bar `stiff`; x the bar x_bar.
+SN_LOCAL void metric_tendon_model_vjp(const SnModel *m, SnModelBar *to, int t, sn_real x, sn_bar stiff, sn_bar x_bar) {
+  sn_polynomial_slope_vjp(to->tendon_stiffness ? to->tendon_stiffness + t : NULL,
+                          to->tendon_stiffnesspoly ? to->tendon_stiffnesspoly + SN_NPOLY * t : NULL, x, stiff);
+  if (to->tendon_lengthspring && m->tendon_plasticadr[t] < 0) to->tendon_lengthspring[2 * t + (x > 0)] -= x_bar;
+}
+#endif
+
 SN_LOCAL void metric_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int j, const sn_bar *bar) {
   const sn_real linear = m->jnt_stiffness[j], *poly = m->jnt_stiffnesspoly + SN_NPOLY * j;
   const int dof = m->jnt_dofadr[j];
@@ -138,12 +158,19 @@ SN_LOCAL void metric_joint_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   if (n == 1 && sn_polynomial_slope(linear, poly, dif[0]) > 0) {
     const sn_bar x_bar = bar[0] * sn_polynomial_curve(poly, dif[0]);
     a->qpos_bar[dof] += x_bar;
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a)) metric_joint_model_vjp(m, sn_model_bar(a), j, dif[0], bar[0], &x_bar, 1);
+#endif
     if (plastic >= 0) a->past_bar[m->nhistory + plastic] -= x_bar;
   }
   for (int k = 0; k + 3 <= n; k += 3) {
     sn_bar out[3];
+    const sn_bar all = bar[k] + bar[k + 1] + bar[k + 2];
     if (!(sn_polynomial_slope(linear, poly, sn_norm3(dif + k)) > 0)) continue;
-    metric_spring3_vjp(poly, dif + k, bar[k] + bar[k + 1] + bar[k + 2], out);
+    metric_spring3_vjp(poly, dif + k, all, out);
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a)) metric_joint_model_vjp(m, sn_model_bar(a), j, sn_norm3(dif + k), all, out, k + 3 < n ? 3 : 0);
+#endif
 #if !defined(SN_PACK)
     if (k + 3 == n && plastic >= 0)
       sn_ball_rest_vjp(sn_joint_rest(m, w->past, j) + k, dif + k, out, a->past_bar + m->nhistory + plastic);
@@ -160,7 +187,13 @@ SN_LOCAL sn_bar metric_dof_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
   const sn_real h = sn_timestep(m, w), v = w->qvel[i], *damp = m->dof_damp + (1 + SN_NPOLY) * i;
   const sn_bar bar = a->metric_bar[i] + motion[SN_Y * nv] * (acc - next) - lambda * acc;
   a->qvel_bar[i] -= lambda * w->efm_ck[i];
-  if (metric_damper(m, damp, v) > 0) a->qvel_bar[i] += h * bar * sn_damping_curve(damp, v);
+  if (metric_damper(m, damp, v) > 0) {
+    a->qvel_bar[i] += h * bar * sn_damping_curve(damp, v);
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a) && sn_model_bar(a)->dof_damp)
+      sn_damping_slope_vjp(sn_model_bar(a)->dof_damp + (1 + SN_NPOLY) * i, v, h * bar);
+#endif
+  }
   return h * (h * bar - lambda * v);
 }
 
@@ -185,11 +218,20 @@ SN_LOCAL void metric_tendon_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a
   sn_real x;
   if (metric_tendon_spring(m, w, t, &x) > 0) {
     const sn_real curve = sn_polynomial_curve(m->tendon_stiffnesspoly + SN_NPOLY * t, x);
-    const sn_bar x_bar = h * (h * bar - rate[SN_LAMBDA] * rate[SN_VEL]) * curve;
+    const sn_bar stiff = h * (h * bar - rate[SN_LAMBDA] * rate[SN_VEL]), x_bar = stiff * curve;
     a->ten_length_bar[t] += x_bar;
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a)) metric_tendon_model_vjp(m, sn_model_bar(a), t, x, stiff, x_bar);
+#endif
     if (m->tendon_plasticadr[t] >= 0) a->past_bar[m->nhistory + m->tendon_plasticadr[t] + (x > 0)] -= x_bar;
   }
-  if (metric_damper(m, damp, v) > 0) rate_bar[SN_VEL] += h * bar * sn_damping_curve(damp, v);
+  if (metric_damper(m, damp, v) > 0) {
+    rate_bar[SN_VEL] += h * bar * sn_damping_curve(damp, v);
+#if defined(SN_MODEL_BARS)
+    if (sn_model_bar(a) && sn_model_bar(a)->ten_damp)
+      sn_damping_slope_vjp(sn_model_bar(a)->ten_damp + (1 + SN_NPOLY) * t, v, h * bar);
+#endif
+  }
 }
 
 SN_LOCAL void metric_actuator_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i) {

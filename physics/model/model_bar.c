@@ -116,10 +116,6 @@ static SnCode check_fixed(const SnModel *m, const SnModel *moved, int p, SnError
   if (m->opt.enableflags & SN_ENBL_SPECULATIVE)
     return sn_fail(err, SN_ERR_UNSUPPORTED,
                    "parameter %d: a model with flag speculative has no derivatives by parameters; switch it off", p);
-  if (m->opt.integrator == SN_INT_DISCRETE)
-    return sn_fail(err, SN_ERR_UNSUPPORTED,
-                   "parameter %d: a model with integrator discrete has no derivatives by parameters; take another one",
-                   p);
   for (int i = 0; sn_model_array(m, i, &x) && sn_model_array(moved, i, &y); ++i)
     for (int k = 0; x.integer && k < x.rows * x.cols; ++k)
       if (((const int *)x.data)[k] != ((const int *)y.data)[k])

@@ -4,10 +4,8 @@
 // test_step_vjp_mujoco.c.)
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "physics/constraint/constraint.h"
-#include "physics/model/model_bar.h"
 #include "physics/step/step.h"
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"
@@ -152,23 +150,9 @@ static void stiff_springs_are_stable(void **state) {
   assert_true(speed[0] < 1e-2 && !(speed[1] < 1));
 }
 
-static void parameters_are_refused(void **state) {
-  (void)state;
-  SnOracle o;
-  SnError err = {0};
-  load(&o, 0.005, "pyramidal");
-  const SnModel *moved[1] = {o.m};
-  const double step = 1e-6;
-  assert_null(sn_model_tangents_create(o.m, moved, moved, &step, 1, &err));
-  assert_int_equal(err.code, SN_ERR_UNSUPPORTED);
-  assert_non_null(strstr(err.text, "integrator discrete has no derivatives by parameters"));
-  sn_oracle_free(&o);
-}
-
 int main(void) {
   printf("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(fields_against_mujoco),
-                                     cmocka_unit_test(stiff_springs_are_stable),
-                                     cmocka_unit_test(parameters_are_refused)};
+                                     cmocka_unit_test(stiff_springs_are_stable)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

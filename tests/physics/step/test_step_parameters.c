@@ -1,8 +1,10 @@
 // Derivatives of a step by numbers of the model where products of rows with M^-1 count: with the noslip solver, with
 // exact diagonals, with both; with smoothed hard contacts; and by numbers of actuators whose slopes are in the matrix
-// of implicit integrators; against differences of steps of moved models.
+// of implicit integrators; by springs, dampers and inertias under `discrete`; against differences of steps of moved
+// models.
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "physics/constraint/constraint.h"
 #include "physics/model/model_arrays.h"
@@ -11,11 +13,25 @@
 #include "tests/support/parameter_check.h"
 #include "tests/support/sigmoid_model.h"
 
-enum { PARAMETERS = 10, NUMBERS = 400, CURVES = 3 };
+enum { PARAMETERS = 10, NUMBERS = 400, CURVES = 3, PARTS = 16 };
+static const char *const parts[PARTS] = {
+    "jnt_stiffness",       "jnt_stiffnesspoly", "qpos_spring",    "tendon_stiffness", "tendon_stiffnesspoly",
+    "tendon_lengthspring", "dof_damping",       "tendon_damping", "body_mass",        "body_inertia",
+    "body_ipos",           "body_pos",          "jnt_pos",        "tendon_armature",  "jnt_solref",
+    "jnt_solimp"};
 static const char *const curves[CURVES] = {"actuator_gainprm", "actuator_biasprm", "actuator_dynprm"};
 static const char *const names[PARAMETERS] = {"geom_friction",       "geom_size",  "geom_pos",     "body_mass",
                                               "body_inertia",        "body_ipos",  "dof_armature", "dof_frictionloss",
                                               "tendon_frictionloss", "geom_solref"};
+
+// Whether entry i of qpos belongs to a quaternion.
+static bool is_turn(const SnModel *m, int i) {
+  for (int j = 0; j < m->njnt; ++j) {
+    const int turn = m->jnt_qposadr[j] + (m->jnt_type[j] == SN_JNT_FREE ? 3 : 0);
+    if ((m->jnt_type[j] == SN_JNT_FREE || m->jnt_type[j] == SN_JNT_BALL) && i >= turn && i < turn + 4) return true;
+  }
+  return false;
+}
 
 // Entry i of an array is moved by another share of itself than its neighbours.
 static SnModel *moved_array(const SnModel *m, const char *name, double step) {
@@ -24,6 +40,8 @@ static SnModel *moved_array(const SnModel *m, const char *name, double step) {
   double value[NUMBERS];
   assert_true(sn_model_find_array(m, name, &a) && a.rows * a.cols <= NUMBERS);
   for (int i = 0; i < a.rows * a.cols; ++i) value[i] = (double)((const sn_real *)a.data)[i] * (1 + step * (1 + i % 4));
+  for (int i = 0; strcmp(name, "qpos_spring") == 0 && i < m->nq; ++i)
+    if (is_turn(m, i)) value[i] = (double)m->qpos_spring[i];
   const SnNewArray array = {name, value, a.rows, a.cols};
   SnModel *copy = sn_model_with_arrays(m, &array, 1, &err);
   if (!copy) fail_msg("%s: %s", name, err.text);
@@ -33,6 +51,8 @@ static SnModel *moved_array(const SnModel *m, const char *name, double step) {
 static SnModel *moved(const SnModel *m, int p, double step) { return moved_array(m, names[p], step); }
 
 static SnModel *moved_curves(const SnModel *m, int p, double step) { return moved_array(m, curves[p], step); }
+
+static SnModel *moved_parts(const SnModel *m, int p, double step) { return moved_array(m, parts[p], step); }
 
 // A box and a ball that slide and spin, an arm whose joints and tendons rub, a limit that holds.
 static const char *const bodies =
@@ -59,6 +79,9 @@ static const Case cases[] = {
     {"exact diagonals, cones", "<option cone='elliptic' impratio='3'><flag diagexact='enable'/></option>", 4, 0},
     {"exact diagonals, pyramids", "<option><flag diagexact='enable'/></option>", 3, 0},
     {"both", "<option noslip_iterations='3' cone='elliptic'><flag diagexact='enable'/></option>", 3, 0},
+    {"discrete, cones", "<option integrator='discrete' cone='elliptic' impratio='2'/>", 3, 0},
+    {"discrete, cones of six", "<option integrator='discrete' cone='elliptic'/>", 6, 0},
+    {"discrete, pyramids", "<option integrator='discrete'/>", 4, 0},
     {"sigmoid, cones of six", "<option cone='elliptic' impratio='2'/>", 6, 0.3},
     {"sigmoid, pyramids", "<option integrator='implicitfast'/>", 4, 0.3},
     {"sigmoid, noslip, exact diagonals", "<option noslip_iterations='3'><flag diagexact='enable'/></option>", 3, 0.2}};
@@ -89,7 +112,7 @@ static void parameters(void **state) {
 static void parameters_of_slopes(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
-  static const char *const integrators[] = {"Euler", "implicit", "implicitfast", "RK4"};
+  static const char *const integrators[] = {"Euler", "implicit", "implicitfast", "RK4", "discrete"};
   for (size_t k = 0; k < sizeof integrators / sizeof *integrators; ++k)
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
@@ -101,7 +124,8 @@ static void parameters_of_slopes(void **state) {
           "-.3'/><site name='t' pos='.04 0 -.1'/><body pos='0 0 -.3'><joint name='b' axis='0 1 0'/><geom "
           "type='capsule' size='.03' fromto='0 0 0 .2 0 -.1'/></body></body></worldbody>"
           "<tendon><spatial name='v'><site site='s'/><site site='t'/></spatial></tendon><actuator>"
-          "<muscle tendon='v' lengthrange='.1 .25' force='60' vmax='2'/>"
+          "<muscle tendon='v' lengthrange='.1 .25' force='60' vmax='2'/><muscle tendon='v' lengthrange='.05 .14' "
+          "force='40' fpmax='3'/>"
           "<general joint='b' gaintype='affine' gainprm='1 .3 -.4' biastype='affine' biasprm='.1 -2 -.5'/>"
           "<general joint='a' dyntype='filter' dynprm='.05' gaintype='affine' gainprm='2 .1 -.6' "
           "actearly='true'/></actuator></mujoco>",
@@ -109,7 +133,7 @@ static void parameters_of_slopes(void **state) {
       snprintf(what, sizeof what, "%s, push %d", integrators[k], pushed);
       sn_oracle_load_string(&o, xml);
       for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = pushed * sn_oracle_uniform(&o);
-      for (int i = 0; i < o.m->na; ++i) o.d->act[i] = 0.3 + 0.2 * i;
+      for (int i = 0; i < o.m->na; ++i) o.d->act[i] = 0.3 - 0.1 * i;
       for (int i = 0; i < o.m->nu; ++i) o.d->ctrl[i] = 0.7 - 0.2 * i;
       mj_forward(o.mj, o.d);
       sn_check_step_parameters(&o, what, curves, CURVES, moved_curves);
@@ -117,7 +141,53 @@ static void parameters_of_slopes(void **state) {
     }
 }
 
+// The effective inertia of `discrete` with springs of all kinds, and the impedances of limits that it moves: with
+// springs that a step resolves, and with one that it replaces.
+static void parameters_of_inertia(void **state) {
+  (void)state;
+  if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
+  static const char *const hardness[] = {".03 1", ".004 .8", "-900 -20"};
+  for (int k = 0; k < 3; ++k)
+    for (int pushed = 1; pushed < 4; ++pushed) {
+      SnOracle o;
+      char xml[3000], what[100];
+      snprintf(
+          xml, sizeof xml,
+          "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' "
+          "tolerance='1e-15'/><worldbody><site name='s' "
+          "pos='.05 .02 .6'/><body pos='.1 0 .5'><joint name='a' axis='0 1 0' pos='.01 .02 .03' armature='.01' "
+          "stiffness='40 3 2' springref='.3' damping='.4 .1 .05' limited='true' range='-.2 .2' solreflimit='%s' "
+          "solimplimit='.6 .9 .3 .4 2'/><joint name='c' axis='1 0 .2' pos='.02 0 .01' stiffness='3'/><geom "
+          "type='capsule' "
+          "size='.03' fromto='0 0 0 0 .02 -.3'/><site name='t' pos='.04 0 -.1'/><body pos='.01 0 -.3'><joint name='b' "
+          "type='ball' pos='.01 .03 0' stiffness='5 2 1' damping='.1'/><geom type='capsule' size='.03' fromto='0 0 0 "
+          ".2 "
+          "0 -.1'/><body pos='.2 .01 -.1'><joint name='d' axis='0 .6 .8' pos='.01 0 .02' damping='.05' limited='true' "
+          "range='-.1 .1' solreflimit='%s' solimplimit='.7 .95 .2 .6 2'/><geom size='.05' pos='.06 0 "
+          ".02'/></body></body></body>"
+          "<body pos='0 1 1'><joint name='f' type='free' stiffness='3 1 1' damping='.2'/><geom type='box' size='.1 .2 "
+          ".15' pos='.02 .01 0'/><site name='u' "
+          "pos='.1 .1 0'/></body></worldbody><tendon><spatial name='v' stiffness='200 50 30' damping='3 1 .5' "
+          "springlength='.05 .09' armature='.2'><site site='s'/><site site='t'/></spatial><fixed stiffness='4' "
+          "damping='.3' armature='.02'><joint joint='a' coef='.7'/><joint joint='d' coef='-.4'/></fixed>"
+          "<spatial stiffness='30' springlength='.2'><site site='s'/><site site='u'/></spatial></tendon></mujoco>",
+          hardness[k], hardness[k]);
+      snprintf(what, sizeof what, "solref %s, push %d", hardness[k], pushed);
+      sn_oracle_load_string(&o, xml);
+      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = pushed * sn_oracle_uniform(&o);
+      for (int i = 0; i < o.m->nv; ++i) o.d->qacc[i] = 0.2 * sn_oracle_uniform(&o);
+      mj_integratePos(o.mj, o.d->qpos, o.d->qacc, 1);
+      o.d->qpos[o.mj->jnt_qposadr[0]] = 0.3;
+      o.d->qpos[o.mj->jnt_qposadr[3]] = -0.2;
+      mj_forward(o.mj, o.d);
+      assert_true(o.d->nefc == 2);
+      sn_check_step_parameters(&o, what, parts, PARTS, moved_parts);
+      sn_oracle_free(&o);
+    }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(parameters_of_slopes)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(parameters), cmocka_unit_test(parameters_of_slopes),
+                                     cmocka_unit_test(parameters_of_inertia)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
