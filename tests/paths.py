@@ -8,6 +8,7 @@ Looked at are, of all files that git knows:
 
 - in pages (*.md): words in `backticks` and targets of links that end like a file of ours. With a slash they are looked for from
   the top and from the page's folder; without one (`step.c`) anywhere under the page's folder and under that of its tests.
+- in pages, too: headings that a link leads to, of this page or of another one.
 - in drawings and commands of pages (```): names of sources, anywhere in the tree, and as in all other files
 - in all other files: words that begin with a folder of the top level ("physics/step/step.c"), or of their own.
 
@@ -34,6 +35,7 @@ WORD = re.compile(r"(?<![\w/.$~:*}-])([\w.*-]+(?:/[\w.*-]+)*" + END + ")")
 NAME = re.compile(r"[\w*-]+" + END)
 PLACE = re.compile(r"(?<![\w/.$~-])(" + TOP + r"/[\w./-]*" + END + ")")
 EXAMPLES = {"tests/paths.py", "tests/rooms.py", "tests/comments.py"}  # what these name are examples
+JUMP = re.compile(r"\]\(([^)#\s:]*)#([\w-]+)\)")
 OURS = re.compile(r"\b(?:sn_|Sn[A-Z]|SN_|sinew_|Sinew[A-Z]|SINEW_)\w+\b")
 C = (".c", ".cpp", ".h", ".inc", ".cu")
 LOOSE = (".c", ".cpp", ".h", ".inc", ".cu", ".sh", ".py", ".gp")  # looked for by name alone; others may be anybody's
@@ -86,6 +88,29 @@ def words(line: str, page: bool, fence: bool = False) -> Iterator[str]:
                 yield word
 
 
+def anchors(text: str) -> set[str]:
+    """What links to the headings of a page are called.
+
+    >>> sorted(anchors("# A b\\n```\\n# no\\n```\\n## The `x` of [y](z.md), again\\n## A b\\n"))
+    ['a-b', 'a-b-1', 'the-x-of-y-again']
+    """
+    names: list[str] = []
+    for line in re.sub(r"^```.*?^```", "", text, flags=re.M | re.S).splitlines():
+        if not re.match("#+ ", line):
+            continue
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line.lstrip("#").strip()).lower()
+        names.append(re.sub(r"\s", "-", re.sub(r"[^\w\s-]", "", words)))
+    return {name if k == names.index(name) else f"{name}-{names[:k].count(name)}" for k, name in enumerate(names)}
+
+
+def jumps(text: str, page: str) -> Iterator[str]:
+    """Links of a page to headings that are not there."""
+    for target, anchor in JUMP.findall(text):
+        file = (ROOT / page).parent / target if target else ROOT / page
+        if file.suffix == ".md" and file.is_file() and anchor not in anchors(file.read_text(encoding="utf-8")):
+            yield f"{target}#{anchor}"
+
+
 def identifiers(line: str, page: bool, fence: bool = False) -> list[str]:
     """Functions, types and macros of ours that a line of a page, or the comment of a line of C, names.
 
@@ -129,6 +154,9 @@ def main() -> int:
             lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
         except (UnicodeDecodeError, FileNotFoundError):
             continue
+        for link in jumps("\n".join(lines), file) if page else ():
+            print(f"{file}: there is no heading for {link}")
+            bad += 1
         for number, line in enumerate(lines, 1):
             fence ^= page and line.startswith("```")
             history = line.startswith("| was |") or (history and line.startswith("|"))

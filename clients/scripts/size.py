@@ -3,7 +3,7 @@
 
     clients/scripts/size.py [--runs N] [--bench PROGRAM] [--picture PICTURE.svg]
 
-Prints a Markdown table, that of physics/README.md, and draws the picture beside it (physics/size.svg). Each figure is the
+Prints a Markdown table, that of physics/SPEED.md, and draws the picture beside it (physics/size.svg). Each figure is the
 least of N runs of sinew-bench (default 7), ours and MuJoCo's in turn. Needs a release build and gnuplot.
 """
 

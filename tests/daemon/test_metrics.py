@@ -204,7 +204,7 @@ def check_http(d: Daemon) -> None:
 
 
 def check_examples(source: pathlib.Path, text: str) -> None:
-    """Each expression of the dashboard names metrics that there are; the page of documents too."""
+    """Each expression of the dashboard names metrics that there are; pages of the daemon too."""
     page = Page(text)
     board = json.loads((source / "daemon/grafana.json").read_text())
     expressions = [t["expr"] for p in board["panels"] for t in p["targets"]]
@@ -219,8 +219,9 @@ def check_examples(source: pathlib.Path, text: str) -> None:
             assert counted == bool(re.search(rf"(rate|increase)\({name}\b", expression)) or "failures" in name or (
                 "failovers" in name
             ), expression
-    for name in NAME.findall((source / "daemon/README.md").read_text()):
-        assert page.base(name) in page.types, f"daemon/README.md: {name} is no metric"
+    for document in sorted((source / "daemon").glob("*.md")):
+        for name in NAME.findall(document.read_text()):
+            assert page.base(name) in page.types, f"{document.name}: {name} is no metric"
     config = (source / "daemon/prometheus.yml").read_text()
     assert re.search(r'targets: \["127\.0\.0\.1:\d+"\]', config) and "job_name: sinewd" in config
 

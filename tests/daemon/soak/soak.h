@@ -61,7 +61,7 @@ void soak_sleep(double seconds);
 void soak_wrong(Soak *s, atomic_long *count, const char *what, const char *why);
 
 // Connects, and says hello until that is heard. A connection that has said nothing yet may be ended, and what it says
-// at that very moment is lost (daemon/README.md, Names).
+// at that very moment is lost (daemon/RUNNING.md).
 void soak_connect(Soak *s, SnTestClient *c, const char *endpoint);
 
 // Sends a request and waits for its answer, and again while the session is being restored. Returns NULL, and counts it

@@ -1,7 +1,7 @@
 // Clients that do harm, within bounds. What they get is no matter, as long as others do not notice; where an answer is
 // due it must come.
 //
-// Left out: what libzmq is known to keep for good, floods of telemetry and names that are taken (daemon/README.md).
+// Left out: what libzmq is known to keep for good, floods of telemetry and names that are taken (daemon/RUNNING.md).
 // They are attacks of their own, and would hide what sinewd itself keeps.
 #include <math.h>
 #include <signal.h>

@@ -127,7 +127,8 @@ static void jacobian_of(SnGradWorld *g, bool several, sn_real *A, sn_real *B) {
 }
 
 // A number of a pack has the bits that it has alone. Under RK4, whose stages are evaluated anew for each adjoint, the
-// solver starts from where it ended before; what that changes, smooth pairs of shapes amplify (physics/README.md).
+// solver starts from where it ended before; what that changes, smooth pairs of shapes amplify
+// (physics/BESIDE_MUJOCO.md).
 static void check_columns(SnOracle *o, const char *name) {
   static const SnCfd kCfd = {.on = 1, .friction = 1, .solimp = {0.01, 0.2, 0.05, 0.6, 2}, .width = 0.01};
   const SnModel *m = o->m;
