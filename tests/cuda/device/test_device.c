@@ -14,12 +14,14 @@
 #include "cuda/kernels/kernels.h"
 #include "physics/base/clock.h"
 
-enum { N = 64, SLOT = SN_KERNEL_HEAD + N * (int)sizeof(sn_real) };
+// A slot ends between two multiples of 256, which an allocation's size is one of. It has room for ROOM numbers.
+enum { N = 64, SLOT = (SN_KERNEL_HEAD + N * (int)sizeof(sn_real) + 255) / 256 * 256 + 64 };
+enum { ROOM = (SLOT - SN_KERNEL_HEAD) / (int)sizeof(sn_real) };
 
-// The kernels write into work->scratch (blocks, N); a block's slot has room for N numbers.
+// The kernels write into work->scratch (blocks, N), through the first N numbers of a block's slot.
 //   ROLLOUT   each number of a block's row: its place plus the block times 1000, through the slot
 //   ITERATE   scratch[block] counts the launches' blocks in the order in which they ran
-//   FORWARD   1 where all of the slot was filled with NaN, else 0
+//   FORWARD   1 where all of these were NaN before, else 0
 //   MAKE      adds 1 to every number
 //   SELECT    writes behind the slot
 static int order;
@@ -46,7 +48,7 @@ void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, 
       }
       break;
     case SN_KERNEL_SELECT:
-      SN_ONE(lane) numbers[N] = 1;
+      SN_ONE(lane) numbers[ROOM] = 1;
       break;
     default:
       SN_FOR(i, N) row[i] += 1;
