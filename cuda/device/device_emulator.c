@@ -8,14 +8,21 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cuda/device/emulator_private.h"
 #include "cuda/kernels/kernels.h"
 
 enum { MULTIPROCESSORS = 4, RESIDENT_THREADS = 2048, RESIDENT_BLOCKS = 32 };  // of a warp, where no fault says less
 
-// The emulator of a call that may be done; NULL: it is lost.
-static SnEmulator *alive(SnDevice *d) { return d->lost ? NULL : (SnEmulator *)d; }
+// The emulator of a call that may be done; NULL: it is lost. As a device does under tests/cuda/lose_device.cu, it fails
+// once the file that SINEW_LOSE_DEVICE names is there.
+static SnEmulator *alive(SnDevice *d) {
+  SnEmulator *e = (SnEmulator *)d;
+  const char *file = getenv("SINEW_LOSE_DEVICE");
+  if (file && access(file, F_OK) == 0) sn_emulator_lose(e, "file %s is there", file);
+  return d->lost ? NULL : e;
+}
 
 // ---- memory ----
 

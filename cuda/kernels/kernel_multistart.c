@@ -74,33 +74,12 @@ SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane 
 
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
   switch (kernel) {
-    case SN_KERNEL_ROLLOUT:
-      sn_kernel_rollout(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_ITERATE:
-      sn_kernel_iterate(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_FORWARD:
-      sn_kernel_forward(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_MAKE:
-      sn_kernel_make(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_JACOBIAN:
-      sn_kernel_jacobian(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_SWEEP:
-      sn_kernel_sweep(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_COLLECT:
-      sn_kernel_collect(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_EVALUATE:
-      sn_kernel_evaluate(work, block, blocks, lane, memory);
-      return;
-    case SN_KERNEL_SELECT:
-      sn_kernel_select(work, block, blocks, lane, memory);
-      return;
+#define SN_KERNEL_CASE(name, body, text)     \
+  case SN_KERNEL_##name:                     \
+    body(work, block, blocks, lane, memory); \
+    return;
+    SN_KERNELS(SN_KERNEL_CASE)
+#undef SN_KERNEL_CASE
     default:
       return;
   }

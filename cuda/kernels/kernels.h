@@ -21,8 +21,8 @@ enum { SN_KERNEL_HEAD = ((int)sizeof(SnKernelHead) + 63) / 64 * 64 };
 // Returns the name of a kernel in SN_KERNELS, for texts, or "?" for any other number.
 static inline const char *sn_kernel_name(SnKernel kernel) {
   switch ((int)kernel) {
-#define SN_KERNEL_NAME(name, text) \
-  case SN_KERNEL_##name:           \
+#define SN_KERNEL_NAME(name, body, text) \
+  case SN_KERNEL_##name:                 \
     return #name;
     SN_KERNELS(SN_KERNEL_NAME)
 #undef SN_KERNEL_NAME
@@ -91,14 +91,9 @@ const void *sn_thread_kernel_function(int i);
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
 
 // Run the body of one kernel each; SN_KERNELS says what it does.
-SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_iterate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_make(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_jacobian(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_sweep(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_collect(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_evaluate(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
-SN_FUNC void sn_kernel_select(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+#define SN_KERNEL_BODY(name, body, text) \
+  SN_FUNC void body(const SnWork *work, int block, int blocks, SnLane *lane, void *memory);
+SN_KERNELS(SN_KERNEL_BODY)
+#undef SN_KERNEL_BODY
 
 #endif

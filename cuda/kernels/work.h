@@ -94,22 +94,23 @@ typedef struct SnWork {
   int blocks;  // number of them in the launch, which a GPU packs into thread blocks; the device fills it in
 } SnWork;
 
-// Lists the kernels: X(name, what one block does for an item). A launch of any number of blocks does all items: block b
-// does b, b + blocks, ...
-#define SN_KERNELS(X)                                                                                      \
-  X(ROLLOUT, "a candidate: its controls where it begins, then steps of its turn")                          \
-  X(ITERATE, "an item: its start begins or steps, then controls")                                          \
-  X(FORWARD, "an item: its rollout from beginning to end, with all states; backward begins")               \
-  X(MAKE, "a state t of an item: its world into slots `state`")                                            \
-  X(JACOBIAN, "a state t of an item: its world in slots `block`, Jacobians; zeros where there is no step") \
-  X(SWEEP, "an item: back through states [from, to) by their worlds")                                      \
-  X(COLLECT, "a state t of an item: what its Jacobians, chained by products, make of the controls")        \
-  X(EVALUATE, "an item: the end of its gradient; its start is evaluated")                                  \
-  X(SELECT, "a multistart: the best of its starts")
+// Lists the kernels: X(name, body, what one block does for an item). A launch of any number of blocks does all items:
+// block b does b, b + blocks, ... Bodies are in kernels.h.
+#define SN_KERNELS(X)                                                                                                  \
+  X(ROLLOUT, sn_kernel_rollout, "a candidate: its controls where it begins, then steps of its turn")                   \
+  X(ITERATE, sn_kernel_iterate, "an item: its start begins or steps, then controls")                                   \
+  X(FORWARD, sn_kernel_forward, "an item: its rollout from beginning to end, with all states; backward begins")        \
+  X(MAKE, sn_kernel_make, "a state t of an item: its world into slots `state`")                                        \
+  X(JACOBIAN, sn_kernel_jacobian,                                                                                      \
+    "a state t of an item: its world in slots `block`, Jacobians; zeros where there is no step")                       \
+  X(SWEEP, sn_kernel_sweep, "an item: back through states [from, to) by their worlds")                                 \
+  X(COLLECT, sn_kernel_collect, "a state t of an item: what its Jacobians, chained by products, make of the controls") \
+  X(EVALUATE, sn_kernel_evaluate, "an item: the end of its gradient; its start is evaluated")                          \
+  X(SELECT, sn_kernel_select, "a multistart: the best of its starts")
 
 // Names the kernels: SN_KERNEL_ROLLOUT, ...
 typedef enum SnKernel {
-#define SN_KERNEL_ENUM(name, text) SN_KERNEL_##name,
+#define SN_KERNEL_ENUM(name, body, text) SN_KERNEL_##name,
   SN_KERNELS(SN_KERNEL_ENUM)
 #undef SN_KERNEL_ENUM
       SN_NKERNEL

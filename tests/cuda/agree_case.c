@@ -92,40 +92,30 @@ static bool load_convex(AgreeCase *c, int *i) {
 
 // ---- states ----
 
+// Copies n numbers into the memory of the case, from `used` on.
+static sn_real *keep(AgreeCase *c, const sn_real *from, int n, size_t *used) {
+  sn_real *to = c->memory + *used;
+  if (n > 0) memcpy(to, from, sizeof *to * (size_t)n);
+  *used += (size_t)n;
+  return to;
+}
+
 // The state of MuJoCo, and its controls, as state number c->count of the case.
 static void keep_state(AgreeCase *c) {
   const SnModel *m = c->o.m;
   const SnWorld *w = &c->o.w;
-  const struct {
-    const sn_real *from;
-    int n;
-  } part[] = {{w->qpos, m->nq},
-              {w->qvel, m->nv},
-              {w->act, m->na},
-              {w->mocap_pos, 3 * m->nmocap},
-              {w->mocap_quat, 4 * m->nmocap},
-              {w->qacc_warmstart, m->nv},
-              {w->ctrl, m->nu}};
-  enum { PARTS = sizeof part / sizeof *part };
-  size_t size = 0;
-  sn_real *to[PARTS];
-  for (int k = 0; k < PARTS; ++k) size += (size_t)part[k].n;
+  const size_t size = (size_t)(m->nq + 2 * m->nv + m->na + 7 * m->nmocap + m->nu);
+  size_t used = (size_t)c->count * size;
   if (!c->memory && !(c->memory = calloc(AGREE_STATES * size + 1, sizeof *c->memory))) abort();
   sn_oracle_copy_state(&c->o);
-  sn_real *at = c->memory + (size_t)c->count * size;
-  for (int k = 0; k < PARTS; ++k) {
-    to[k] = at;
-    if (part[k].n > 0) memcpy(at, part[k].from, sizeof *at * (size_t)part[k].n);
-    at += part[k].n;
-  }
   c->state[c->count] = (SnState){.time = c->o.d->time,
-                                 .qpos = to[0],
-                                 .qvel = to[1],
-                                 .act = to[2],
-                                 .mocap_pos = to[3],
-                                 .mocap_quat = to[4],
-                                 .qacc_warmstart = to[5]};
-  c->ctrl[c->count++] = to[6];
+                                 .qpos = keep(c, w->qpos, m->nq, &used),
+                                 .qvel = keep(c, w->qvel, m->nv, &used),
+                                 .act = keep(c, w->act, m->na, &used),
+                                 .mocap_pos = keep(c, w->mocap_pos, 3 * m->nmocap, &used),
+                                 .mocap_quat = keep(c, w->mocap_quat, 4 * m->nmocap, &used),
+                                 .qacc_warmstart = keep(c, w->qacc_warmstart, m->nv, &used)};
+  c->ctrl[c->count++] = keep(c, w->ctrl, m->nu, &used);
 }
 
 // States near the reference pose and far from it, by turns.

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """sinewd on a device: two closed loops at once, then the loss of the device under them.
 
-  check_daemon.py BIN LIBRARIES SOURCE BACKEND OUT [--lose [LIBRARY]]
+  check_daemon.py BIN LIBRARIES SOURCE BACKEND OUT [--lose LIBRARY]
 
 Programs, folder of backends' libraries, folder with planner/tasks and physics/models, backend, file that lines of JSON
-are added to. LIBRARY (built from lose_device.cu) is preloaded, and breaks the device by a kernel that traps. Without a
-name the backend is device_cuda.c on a CUDA runtime that is the host (device/fake_runtime.c), which breaks in the same
-way. Without --lose it is the emulator, which is told to fail. Status 1 when something is not as it should be.
+are added to. LIBRARY (built from lose_device.cu) is preloaded, and breaks the device by a kernel that traps. Without it
+the backend is on the host: the emulator, or device_cuda.c on a CUDA runtime of its own (device/fake_runtime.c), which
+break by themselves at the same sign. Status 1 when something is not as it should be.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Places:
     libraries: pathlib.Path
     source: pathlib.Path
     backend: str
-    lose: str | None  # a library that is preloaded; "": none is needed; None: the emulator fails by itself
+    lose: str  # a library that is preloaded; "": none is needed
 
     @property
     def real(self) -> bool:
@@ -57,8 +57,8 @@ STARTED: list[subprocess.Popen[str]] = []  # what is ended where a check fails
 class Daemon:
     """A sinewd in a folder of its own, whose device can be lost."""
 
-    def __init__(self, places: Places, folder: pathlib.Path, *options: str, launches: int = 0) -> None:
-        """Start it and wait until it answers; the emulator fails at that launch, 0: it does not."""
+    def __init__(self, places: Places, folder: pathlib.Path, *options: str) -> None:
+        """Start it and wait until it answers."""
         self.places, self.folder, self.file = places, folder, folder / "lose"
         self.endpoint, self.log = f"ipc://{folder}/s", folder / "log"
         self.lost_at = 0.0
@@ -69,12 +69,8 @@ class Daemon:
             f"--tasks={places.source}/planner/tasks", f"--models={places.source}/physics/models",
             f"--cache={folder}/cache", *options,
         ]  # fmt: skip
-        environment = dict(os.environ)
-        if places.lose is not None:
-            preload = ":".join(x for x in (os.environ.get("LD_PRELOAD"), places.lose) if x)
-            environment |= {"LD_PRELOAD": preload, "SINEW_LOSE_DEVICE": str(self.file)}
-        elif launches:
-            words.append(f"--backend-fault=launch:{launches}")
+        preload = ":".join(x for x in (os.environ.get("LD_PRELOAD"), places.lose) if x)
+        environment = os.environ | {"LD_PRELOAD": preload, "SINEW_LOSE_DEVICE": str(self.file)}
         began = time.monotonic()
         with self.log.open("a") as log:
             self.process = subprocess.Popen(words, stderr=log, env=environment, text=True)
@@ -117,11 +113,10 @@ class Daemon:
         assert found == (backend, lost), f"a plan by {found}, expected was {(backend, lost)}"
 
     def break_device(self, *, wait: bool = False) -> None:
-        """Let a kernel fail, where that can be ordered; wait until it has."""
+        """Let a kernel fail; wait until it has."""
         until = time.monotonic() + 60
         self.lost_at = time.time()
-        if self.places.lose is not None:
-            self.file.touch()
+        self.file.touch()
         while wait and not self.told():
             assert time.monotonic() < until, "no kernel has failed"
             time.sleep(0.01)
@@ -133,7 +128,7 @@ class Daemon:
         while not self.is_lost():
             assert time.monotonic() < until, f"the device is not lost: {self.told()}"
             work()
-        while self.places.lose is not None and not self.told() and time.monotonic() < until:
+        while self.places.real and not self.told() and time.monotonic() < until:
             time.sleep(0.01)
         return self.told()
 
@@ -251,7 +246,7 @@ def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     flights.mkdir(mode=0o700)
     d = Daemon(
         places, folder, f"--backend={places.backend}", f"--flight-folder={flights}", "--flight-seconds=60",
-        "--flight-megabytes=64", "--flight-misses=0", launches=1500,
+        "--flight-megabytes=64", "--flight-misses=0",
     )  # fmt: skip
     idle = d.open("arm_reach", "planner=adam")
     d.expect(idle, places.backend, lost=False)
@@ -259,23 +254,19 @@ def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     before = wait_sessions(d, 3)
     opened = re.findall(r"event=opened session=(\d+) .*seed ([12]),", d.log.read_text())
     names = {int(session): list(loops)[int(seed) - 1] for session, seed in opened}
-    if places.lose is not None:
-        time.sleep(SECONDS / 2 - 1)
-    page, view = metrics(d), d.ask("stats")
-    early = places.lose is None and d.is_lost()  # the emulator on a busy machine, and what follows is of no use
-    sent = check_counters(page, int(page["sinew_failovers_total"]) if early else 0)
-    if not early:
-        assert {s["backend"] for s in before} == {places.backend}, before
-        assert view["sessions_on_device"] == 3 and not view["device"]["lost"], view
+    time.sleep(SECONDS / 2 - 1)
+    view = d.ask("stats")
+    sent = check_counters(metrics(d), 0)
+    assert {s["backend"] for s in before} == {places.backend}, before
+    assert view["sessions_on_device"] == 3 and not view["device"]["lost"], view
     misses = view["misses"]
-    said = d.lose(lambda: time.sleep(0.02) if places.lose is not None else d.plan(idle, 20))
-    seen = d.seen_lost()
-    lost = d.lost_at if places.lose is not None else seen
+    said = d.lose(lambda: time.sleep(0.02))
+    lost, seen = d.lost_at, d.seen_lost()
     reports = {}
     for name, loop in loops.items():
         if name == "adam":  # sessions are looked at while they plan
-            after = d.ask("stats")["sessions"]  # on a slow machine the emulator outlasts the loops
-            assert {s["backend"] for s in after} == {"cpu"} and (places.lose is None or len(after) == 3), after
+            after = d.ask("stats")["sessions"]
+            assert {s["backend"] for s in after} == {"cpu"} and len(after) == 3, after
             late = d.open("arm_reach", "planner=adam")
             d.expect(late, "cpu", lost=True)
             d.expect(idle, "cpu", lost=True)
@@ -285,7 +276,7 @@ def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
         reports[name] = json.loads(out)
         assert not reports[name]["diverged"], out
     intervals = {names[i]: gaps(t, lost, seen) for i, t in sent_times(d, flights).items() if i in names}
-    assert places.lose is None or all(None not in x.values() for x in intervals.values()), intervals
+    assert all(None not in x.values() for x in intervals.values()), intervals
     print(f"lost: {said}; the log says so after {1e3 * (seen - lost):.1f} ms; {json.dumps(intervals)}")
     if places.real:
         check_loss(intervals, reports)
@@ -306,7 +297,7 @@ def check_loops(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
 def check_exit(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     """A daemon that ends with its device, and the one after it."""
     options = f"--backend={places.backend}", "--device-loss=exit"
-    d = Daemon(places, folder, *options, launches=100)
+    d = Daemon(places, folder, *options)
     opened = d.open("arm_reach", "planner=adam")
     d.expect(opened, places.backend, lost=False)
     request = json.dumps({"state": opened["initial"], "iterations": 3})
@@ -324,7 +315,7 @@ def check_exit(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
 
 def check_automatic(places: Places, folder: pathlib.Path) -> dict[str, typing.Any]:
     """What measures models at their opening, before and after the loss; the emulator is there under the name cuda."""
-    if places.lose is None:
+    if places.backend != "cuda":
         (folder / "lib").mkdir()
         (folder / "lib/libsinew_cuda.so").symlink_to(places.libraries / f"libsinew_{places.backend}.so")
         places = dataclasses.replace(places, libraries=folder / "lib")
@@ -337,19 +328,16 @@ def check_automatic(places: Places, folder: pathlib.Path) -> dict[str, typing.An
     where = {"many": d.plan(many)["backend"], "few": d.plan(few)["backend"]}  # by speeds that say nothing on the host
     assert not places.real or where == {"many": places.backend, "few": "cpu"}, where
     text = re.findall(r"event=device-measured text=\"(.*)\"", d.log.read_text())
-    result = {"measured": text, "opened_seconds": round(seconds, 2), "where": where, "said": ""}
-    if places.lose is not None:
-        d.break_device(wait=places.real)
-        # Nobody but who measures has called the device meanwhile.
-        d.expect(d.open("cart_pole", "planner=sampling", candidates), "cpu", lost=False)
-        assert "cannot be measured, it plans on the CPU" in d.log.read_text()
-        d.lose(lambda: time.sleep(0.02))
-        assert d.control("health").returncode == 2
-        for name, opened in (("many", many), ("few", few)):
-            d.expect(opened, "cpu", lost=where[name] != "cpu")
-        result["said"] = d.told()
+    d.break_device(wait=places.real)
+    # Nobody but who measures has called the device meanwhile.
+    d.expect(d.open("cart_pole", "planner=sampling", candidates), "cpu", lost=False)
+    assert "cannot be measured, it plans on the CPU" in d.log.read_text()
+    said = d.lose(lambda: time.sleep(0.02))
+    assert d.control("health").returncode == 2
+    for name, opened in (("many", many), ("few", few)):
+        d.expect(opened, "cpu", lost=where[name] != "cpu")
     d.end()
-    return result
+    return {"measured": text, "opened_seconds": round(seconds, 2), "where": where, "said": said}
 
 
 def run(name: str, check: typing.Callable[..., dict[str, typing.Any]], places: Places, out: pathlib.Path) -> bool:
@@ -385,7 +373,7 @@ def main() -> int:
         parser.add_argument(name, type=lambda x: pathlib.Path(x).resolve())
     parser.add_argument("backend")
     parser.add_argument("out", type=pathlib.Path)
-    parser.add_argument("--lose", nargs="?", const="")
+    parser.add_argument("--lose", default="", metavar="LIBRARY")
     a = parser.parse_args()
     places = Places(a.binaries, a.libraries, a.source, a.backend, a.lose and str(pathlib.Path(a.lose).resolve()))
     held = [run(name, check, places, a.out) for name, check in CHECKS.items()]

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "clients/bench/bench_multistart.h"
-#include "tests/cuda/agree_batch.h"
+#include "physics/sensor/sensor.h"
 #include "tests/cuda/agree_case.h"
 #include "tests/cuda/agree_table.h"
 #include "tests/cuda/check_task.h"
@@ -60,7 +60,7 @@ static void compare(Run *run, const void *of, const char *where, double allowed)
   for (int k = 0; k < 3; ++k) agree_free(&r[k]);
 }
 
-// Gradients of a batch.
+// Gradients of a batch, of the cost or (bars) of a caller's own.
 typedef struct Gradients {
   AgreeRow row;
   const char *name;
@@ -69,6 +69,7 @@ typedef struct Gradients {
   const SnState *state;        // (n)
   const sn_real *const *ctrl;  // (n)
   const sn_real *target;
+  const SnTrajectoryBar *bars;
   int n, steps;
   SnGradientSettings settings;
 } Gradients;
@@ -86,7 +87,7 @@ static void run_gradients(SnBackend *b, const void *of, AgreeResult *r) {
              {"qvel", m->nv},
              {"act", m->na},
              {"ctrl", in->steps * m->nu},
-             {"target", (in->steps + 1) * in->cost->ntarget}};
+             {"target", in->bars ? 0 : (in->steps + 1) * in->cost->ntarget}};
   char method[64];
   sn_settings_choice_name(sn_settings_find("gradient"), in->settings.method, method, sizeof method);
   for (int i = 0; i < in->n; ++i) {
@@ -100,11 +101,12 @@ static void run_gradients(SnBackend *b, const void *of, AgreeResult *r) {
                            .max_velocity = 1e6,
                            .status = SN_GRADIENT_PENDING,
                            .term = agree_vector(r, AGREE_NROW, NULL, in->cost->nterm, "terms"),
+                           .bar = in->bars,
                            .qpos_bar = to[0],
                            .qvel_bar = to[1],
                            .act_bar = to[2],
                            .ctrl_bar = to[3],
-                           .target_bar = to[4]};
+                           .target_bar = in->bars ? NULL : to[4]};
   }
   SnBackendModel *x = load(b, m, in->cost, in->steps, in->n);
   check_ended(sn_backend_gradients(b, x, &batch, &clock, INFINITY), b, in->name);
@@ -233,8 +235,102 @@ static void cfd_adjoints(void **state) {
   holds(AGREE_ROW_CFD);
 }
 
-static void run_batch(SnBackend *b, const void *of, AgreeResult *r) { agree_batch_run(b, of, r); }
-static void check_batch(const AgreeCase *c) { compare(run_batch, c, c->name, 0); }
+// ---- batches of a caller's own ----
+
+enum { OWN_STEPS = 4, OWN_ROWS = OWN_STEPS + 1 };
+
+// What a backend is given of a case: each state's controls, and a linear cost of everything that has a derivative.
+typedef struct Own {
+  const AgreeCase *c;
+  const sn_real *ctrls[AGREE_STATES];
+  double *ctrl, *target, *bar;
+  SnTrajectoryBar bars;
+} Own;
+
+static Own make_own(const AgreeCase *c) {
+  const SnModel *m = c->o.m;
+  const int nu = m->nu, ns = m->nsensordata, row = 2 * m->nv + m->na + ns, nbar = OWN_ROWS * row + OWN_STEPS * nu;
+  Own own = {.c = c,
+             .ctrl = check_array((size_t)(c->count * OWN_STEPS * nu), sizeof(double)),
+             .target = targets(c->smooth.cost, m, OWN_STEPS),
+             .bar = check_array((size_t)nbar, sizeof(double))};
+  for (int i = 0; i < c->count; ++i) own.ctrls[i] = own.ctrl + i * OWN_STEPS * nu;
+  for (int i = 0; i < c->count * OWN_STEPS; ++i)
+    for (int k = 0; k < nu; ++k) own.ctrl[i * nu + k] = c->ctrl[i / OWN_STEPS][k];
+  for (int i = 0; i < nbar; ++i) own.bar[i] = sin(1.7 * i);
+  double *sensor = own.bar + OWN_ROWS * (row - ns);
+  for (int i = 0; i < m->nsensor; ++i)
+    for (int k = 0; k < OWN_ROWS * m->sensor_dim[i] && !sn_sensor_differentiable(m, i); ++k)
+      sensor[(k / m->sensor_dim[i]) * ns + m->sensor_adr[i] + k % m->sensor_dim[i]] = 0;
+  own.bars = (SnTrajectoryBar){.cost = 0.5,
+                               .qpos = own.bar,
+                               .qvel = own.bar + OWN_ROWS * m->nv,
+                               .act = own.bar + OWN_ROWS * 2 * m->nv,
+                               .sensordata = sensor,
+                               .ctrl = own.bar + OWN_ROWS * row};
+  return own;
+}
+
+// All states and sensors of rollouts from different states under different controls.
+static void run_batch(SnBackend *b, const void *of, AgreeResult *r) {
+  const Own *own = of;
+  const AgreeCase *c = own->c;
+  const SnModel *m = c->o.m;
+  const SnClock clock = sn_clock_monotonic();
+  SnError err = {0};
+  unsigned char done[AGREE_STATES] = {0};
+  double cost[AGREE_STATES];
+  SnTrajectory states[AGREE_STATES];
+  const struct {
+    const char *name;
+    int n;
+  } array[] = {{"qpos", m->nq}, {"qvel", m->nv}, {"act", m->na},
+               {"cost", 1},     {"qacc", m->nv}, {"sensordata", m->nsensordata}};
+  for (int i = 0; i < c->count; ++i) {
+    double *to[6];
+    for (int k = 0; k < 6; ++k)
+      to[k] =
+          agree_vector(r, AGREE_ROW_BATCH, NULL, OWN_ROWS * array[k].n, "%s, state %d: %s", c->name, i, array[k].name);
+    states[i] =
+        (SnTrajectory){.qpos = to[0], .qvel = to[1], .act = to[2], .cost = to[3], .qacc = to[4], .sensordata = to[5]};
+  }
+  const SnBatch batch = {.state = c->state,
+                         .nstate = c->count,
+                         .ctrl = own->ctrl,
+                         .nctrl = c->count,
+                         .target = own->target,
+                         .ntable = 1,
+                         .nstep = OWN_STEPS,
+                         .count = c->count,
+                         .max_velocity = 1e6,
+                         .cost = cost,
+                         .done = done,
+                         .out = states};
+  SnBackendModel *x = load(b, m, c->smooth.cost, OWN_STEPS, 0);
+  must(sn_backend_reserve_batches(b, x, c->count, &err) == SN_OK, c->name, &err);
+  check_ended(sn_backend_rollouts(b, x, &batch, &clock, INFINITY), b, c->name);
+  sn_backend_unload(b, x);
+}
+
+static void check_batch(const AgreeCase *c) {
+  Own own = make_own(c);
+  const Gradients in = {.row = AGREE_ROW_BARS,
+                        .name = c->name,
+                        .m = c->o.m,
+                        .cost = c->smooth.cost,
+                        .state = c->state,
+                        .ctrl = own.ctrls,
+                        .target = own.target,
+                        .bars = &own.bars,
+                        .n = c->count,
+                        .steps = OWN_STEPS,
+                        .settings = sn_default_gradient_settings()};
+  compare(run_batch, &own, c->name, 0);
+  compare(run_gradients, &in, c->name, 0);
+  free(own.ctrl);
+  free(own.target);
+  free(own.bar);
+}
 
 static void batches(void **state) {
   (void)state;

@@ -35,7 +35,7 @@ static CounterBody *body;
 static void *argument;
 static CounterPhase *phase;
 static int nphase, capacity, unmarked;
-static long accesses[COUNTER_PLACES], touched[COUNTER_PLACES];
+static long touched[COUNTER_PLACES];
 static uintptr_t sectors[SECTORS];  // those that were touched, a table by their numbers; 0: free
 
 // ---- accesses
@@ -65,7 +65,6 @@ static void count(const void *p, size_t size) {
   const uintptr_t address = (uintptr_t)p;
   const CounterPlace place = place_of(address);
   running->count++;
-  accesses[place]++;
   touch(address / SECTOR, place);
   if ((address + size - 1) / SECTOR != address / SECTOR) touch((address + size - 1) / SECTOR, place);
 }
@@ -217,7 +216,6 @@ bool counter_run(int n, CounterBody *run, void *arg) {
   body = run;
   argument = arg;
   nphase = unmarked = 0;
-  memset(accesses, 0, sizeof accesses);
   memset(touched, 0, sizeof touched);
   memset(sectors, 0, sizeof sectors);
   for (int i = 0; i < n; i++) start(i, n);
@@ -245,4 +243,3 @@ const CounterPhase *counter_phases(int *n) {
 }
 
 long counter_touched(CounterPlace place) { return touched[place]; }
-long counter_accesses(CounterPlace place) { return accesses[place]; }

@@ -46,7 +46,5 @@ bool counter_run(int n, CounterBody *body, void *arg);
 const CounterPhase *counter_phases(int *n);
 // Returns the bytes of a place that the latest run touched, in sectors of 32 bytes.
 long counter_touched(CounterPlace place);
-// Returns the accesses to a place of the latest run, of all lanes together.
-long counter_accesses(CounterPlace place);
 
 #endif

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Count the critical path of a step and of its adjoint over the lanes of a device, for four models.
 
-    critical_path.py [--build FOLDER] [--lanes N] [--check] [--json | --write PAGE]
+    critical_path.py [--build FOLDER] [--lanes N] [--check] [--json | --top N | --write PAGE]
 
 Builds program critical_path in FOLDER (build/release), lets sinew-import make the models, and prints the table of
 cuda/MEASURED.md. --write puts it between the marker lines of that page, --json prints what the program says of each
-model. --check ends with 1 where a model has more phases or accesses than LIMITS: what is gained stays.
+model, --top the barriers with most accesses before them. --check ends with 1 where a model has more phases or accesses than LIMITS: what is gained stays.
 """
 
 import argparse
@@ -39,9 +39,7 @@ def count(build, model, lanes):
     with tempfile.TemporaryDirectory() as folder:
         image = f"{folder}/model.sinew"
         subprocess.run([build / "bin/sinew-import", model, "-o", image], check=True, stdout=subprocess.DEVNULL)
-        out = subprocess.run(
-            [build / "bin/critical_path", image, "--json", f"--lanes={lanes}"], check=True, stdout=subprocess.PIPE
-        )
+        out = subprocess.run([build / "bin/critical_path", image, str(lanes)], check=True, stdout=subprocess.PIPE)
     return json.loads(out.stdout)
 
 
@@ -86,6 +84,16 @@ def _stages(counted, part):
     return [name for name in names if name != "OTHER"]
 
 
+def barriers(counted, top):
+    """Print the barriers of each model with most accesses before them."""
+    for name, all in counted.items():
+        for part in ("step", "adjoint"):
+            found = sorted(all[part]["barriers"].items(), key=lambda barrier: -barrier[1]["accesses"])
+            for place, b in found[:top]:
+                numbers = ", ".join(f"{b[of]:.1f} {of}" for of in ("accesses", "phases", "shuffles", "lanes"))
+                print(f"{name}, {part}: {place}: {numbers}")
+
+
 def exceeded(counted):
     """Print what exceeds its limit; returns whether something does."""
     found = False
@@ -113,15 +121,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release", metavar="FOLDER")
     parser.add_argument("--lanes", type=int, default=32, metavar="N")
-    parser.add_argument("--no-build", action="store_true", help="the program is there already")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--top", type=int, metavar="N")
     parser.add_argument("--write", metavar="PAGE")
     args = parser.parse_args()
-    if not args.no_build:
-        subprocess.run(
-            ["cmake", "--build", args.build, "--target", "critical_path", "sinew-import", "--", "--quiet"], check=True
-        )
+    build = ["cmake", "--build", args.build, "--target", "critical_path", "sinew-import", "--", "--quiet"]
+    subprocess.run(build, check=True, stdout=sys.stderr)
     counted = {}
     for name, model in MODELS.items():
         if model.exists():
@@ -130,6 +136,8 @@ def main():
             print(f"skipped: {model} is not there (clients/setup.sh --models)", file=sys.stderr)
     if args.json:
         print(json.dumps(counted))
+    elif args.top:
+        barriers(counted, args.top)
     elif args.write:
         write(args.write, table(counted))
     else:

@@ -6,7 +6,7 @@
 #include "tests/cuda/plugin_fixture.h"
 #include "tests/planner/plans.h"
 
-// Counts what goes through a device: iterations, which begin with ITERATE, and copies in.
+// Counts what goes through a device: iterations, which begin with ITERATE, and copies in. Ends with the device.
 static struct {
   int iterations, copies_in;
   void (*launch)(SnDevice *, SnDeviceStream *, SnKernel, const SnLaunchShape *, const SnWork *);
@@ -37,12 +37,6 @@ static inline void start_counting(SnBackend *b) {
   d->copy_in = count_copy_in;
 }
 
-static inline void stop_counting(SnBackend *b) {
-  SnDevice *d = device_behind(b);
-  d->launch = count.launch;
-  d->copy_in = count.copy_in;
-}
-
 // ---- planners ----
 
 static inline SnSettings settings_of(const Scene *x, int horizon, int iterations) {
@@ -55,15 +49,13 @@ static inline SnSettings settings_of(const Scene *x, int horizon, int iterations
   return s;
 }
 
-// Returns a planner on a backend; on the CPU's when that is lost, where `fallback` is set.
-static inline SnPlanner *planner_with(const Scene *x, SnBackend *b, bool fallback, const SnSettings *s, uint64_t seed,
-                                      const SnClock *clock) {
+static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed,
+                                 const SnClock *clock) {
   SnError err = {0};
   SnPlannerDef def = sn_default_planner_def();
   def.model = x->o.m;
   def.task = x->task;
   def.backend = b;
-  def.fallback = fallback ? x->cpu : NULL;
   def.settings = *s;
   def.seed = seed;
   if (clock) def.clock = *clock;
@@ -72,24 +64,9 @@ static inline SnPlanner *planner_with(const Scene *x, SnBackend *b, bool fallbac
   return p;
 }
 
-static inline SnPlanner *planner(const Scene *x, SnBackend *b, const SnSettings *s, uint64_t seed,
-                                 const SnClock *clock) {
-  return planner_with(x, b, false, s, seed, clock);
-}
-
 static inline void begin_at(SnPlanner *p, double time) {
   const SnPlanRequest r = request_of(p, time);
   begin_plan(p, &r);
-}
-
-static inline SnPlan plan_now(SnPlanner *p, const SnPlanRequest *r) {
-  begin_plan(p, r);
-  return finish_plan(p);
-}
-
-static inline SnPlan plan_at(SnPlanner *p, double time) {
-  const SnPlanRequest r = request_of(p, time);
-  return plan_now(p, &r);
 }
 
 static inline void expect_equal(const SnPlan *a, const SnPlan *b) {
@@ -102,6 +79,42 @@ static inline void expect_equal(const SnPlan *a, const SnPlan *b) {
   assert_memory_equal(&a->gradient_norm, &b->gradient_norm, sizeof(double));
   assert_memory_equal(a->term, b->term, sizeof(double) * (size_t)a->nterm);
   assert_memory_equal(a->ctrl, b->ctrl, sizeof(sn_real) * (size_t)a->nstep * (size_t)a->nu);
+  assert_int_equal(!a->qpos, !b->qpos);
+  if (a->qpos) assert_memory_equal(a->qpos, b->qpos, sizeof(sn_real) * (size_t)(a->nstep + 1) * (size_t)a->nq);
+}
+
+// ---- the same planner on a device, and where its plans are known ----
+
+typedef struct Pair {
+  SnPlanner *dev, *ref;
+} Pair;
+
+static inline Pair pair_make(const Scene *x, SnBackend *dev, SnBackend *ref, const SnSettings *s, uint64_t seed) {
+  return (Pair){planner(x, dev, s, seed, NULL), planner(x, ref, s, seed, NULL)};
+}
+
+static inline void pair_free(Pair *p) {
+  sn_planner_free(p->dev);
+  sn_planner_free(p->ref);
+}
+
+static inline void pair_configure(const Pair *p, const SnSettings *s) {
+  assert_int_equal(sn_planner_configure(p->dev, s, NULL), SN_OK);
+  assert_int_equal(sn_planner_configure(p->ref, s, NULL), SN_OK);
+}
+
+// Ends the plan that has begun on the device, and makes the same one where it is known. Returns the device's.
+static inline SnPlan pair_finish(const Pair *p, const SnPlanRequest *r) {
+  const SnPlan got = finish_plan(p->dev);
+  begin_plan(p->ref, r);
+  const SnPlan want = finish_plan(p->ref);
+  expect_equal(&want, &got);
+  return got;
+}
+
+static inline void pair_finish_at(const Pair *p, double time) {
+  const SnPlanRequest r = request_of(p->dev, time);
+  pair_finish(p, &r);
 }
 
 #endif

@@ -9,35 +9,26 @@ enum { MOST = 8 };
 // session makes alone.
 static void check_batched(const Scene *x, int n) {
   SnBackend *dev = open_library("emulator_double", 0, NULL), *alone = open_library("emulator_double", 0, NULL);
-  SnPlanner *p[MOST], *q[MOST];
+  Pair p[MOST];
   for (int k = 0; k < n; ++k) {
     SnSettings s = settings_of(x, 12 + 3 * (k % 3), 3 + k % 4);
     s.adam_starts = 1 + k % 3;
     if (k % 4 == 3) s.gradient = SN_GRADIENT_PRODUCTS;
-    p[k] = planner(x, dev, &s, (uint64_t)(k + 1), NULL);
-    q[k] = planner(x, alone, &s, (uint64_t)(k + 1), NULL);
-    assert_int_equal(sn_planner_set_weight(p[k], "effort", 0.01 * k, 0, NULL), SN_OK);
-    assert_int_equal(sn_planner_set_weight(q[k], "effort", 0.01 * k, 0, NULL), SN_OK);
+    p[k] = pair_make(x, dev, alone, &s, (uint64_t)(k + 1));
+    assert_int_equal(sn_planner_set_weight(p[k].dev, "effort", 0.01 * k, 0, NULL), SN_OK);
+    assert_int_equal(sn_planner_set_weight(p[k].ref, "effort", 0.01 * k, 0, NULL), SN_OK);
   }
+  start_counting(dev);
   for (int round = 0; round < 2; ++round) {
-    SnPlan want[MOST];
-    for (int k = 0; k < n; ++k) want[k] = plan_at(q[k], 0.02 * round);
-    start_counting(dev);
-    for (int k = 0; k < n; ++k) begin_at(p[k], 0.02 * round);
-    for (int k = 0; k < n; ++k) sn_planner_submit(p[k]);
-    for (int k = 0; k < n; ++k) {
-      const SnPlan got = finish_plan(p[k]);
-      expect_equal(&want[k], &got);
-    }
+    count.iterations = count.copies_in = 0;
+    for (int k = 0; k < n; ++k) begin_at(p[k].dev, 0.02 * round);
+    for (int k = 0; k < n; ++k) sn_planner_submit(p[k].dev);
+    for (int k = 0; k < n; ++k) pair_finish_at(&p[k], 0.02 * round);
     // As many as the longest plan has iterations, not as all of them together. Nobody waits between two of a plan.
     assert_int_equal(count.iterations, n > 3 ? 6 : 2 + n);
     if (n == 1) assert_int_equal(count.copies_in, 1);
-    stop_counting(dev);
   }
-  for (int k = 0; k < n; ++k) {
-    sn_planner_free(p[k]);
-    sn_planner_free(q[k]);
-  }
+  for (int k = 0; k < n; ++k) pair_free(&p[k]);
   sn_backend_free(dev);
   sn_backend_free(alone);
 }
@@ -55,23 +46,18 @@ static void uneven(void **state) {
   const Scene *x = *state;
   for (int order = 0; order < 4; ++order) {
     SnBackend *dev = open_library("emulator_double", 0, NULL);
-    SnPlanner *p[2], *q[2];
+    Pair p[2];
     for (int i = 0; i < 2; ++i) {
       const int k = order % 2 ? 1 - i : i, *step = order < 2 ? (const int[]){7, 150} : (const int[]){2, 20};
       SnSettings s = settings_of(x, step[k], 2);
       s.adam_starts = order > 1 ? 3 : k ? 1 : 16;
       s.gradient = SN_GRADIENT_PRODUCTS;
-      p[k] = planner(x, dev, &s, 2, NULL);
-      q[k] = planner(x, x->cpu, &s, 2, NULL);
+      p[k] = pair_make(x, dev, x->cpu, &s, 2);
     }
-    for (int k = 0; k < 2; ++k) begin_at(p[k], 0);
-    sn_planner_submit(p[1]);
-    for (int k = 0; k < 2; ++k) {
-      const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
-      expect_equal(&want, &got);
-      sn_planner_free(q[k]);
-    }
-    for (int k = 0; k < 2; ++k) sn_planner_free(p[k]);
+    for (int k = 0; k < 2; ++k) begin_at(p[k].dev, 0);
+    sn_planner_submit(p[1].dev);
+    for (int k = 0; k < 2; ++k) pair_finish_at(&p[k], 0);
+    for (int k = 0; k < 2; ++k) pair_free(&p[k]);
     sn_backend_free(dev);
   }
 }
@@ -82,31 +68,23 @@ static void two_models(void **state) {
   Scene x[2];
   for (int k = 0; k < 2; ++k) assert_true(scene_open(&x[k], "arm_reach"));
   SnBackend *dev = open_library("emulator_double", 0, NULL);
-  SnPlanner *p[2], *q[2];
+  Pair p[2];
   x[1].task->options.timestep = 2 * (double)x[0].m->opt.timestep;
   x[1].task->options.has_timestep = true;
   for (int k = 0; k < 2; ++k) {
     SnSettings s = settings_of(&x[k], 16, 4);
-    p[k] = planner(&x[k], dev, &s, 1, NULL);
-    q[k] = planner(&x[k], x[k].cpu, &s, 1, NULL);
-    begin_at(p[k], 0);
+    p[k] = pair_make(&x[k], dev, x[k].cpu, &s, 1);
+    begin_at(p[k].dev, 0);
   }
   start_counting(dev);
-  sn_planner_submit(p[1]);
-  for (int k = 0; k < 2; ++k) {
-    const SnPlan want = plan_at(q[k], 0), got = finish_plan(p[k]);
-    expect_equal(&want, &got);
-  }
+  sn_planner_submit(p[1].dev);
+  for (int k = 0; k < 2; ++k) pair_finish_at(&p[k], 0);
   assert_int_equal(count.iterations, 8);
   int first = 0;
   for (int i = 0; i < 8; ++i) first += count.stream[i] == count.stream[0];
   assert_int_equal(first, 4);
   assert_ptr_not_equal(count.stream[0], count.stream[1]);
-  stop_counting(dev);
-  for (int k = 0; k < 2; ++k) {
-    sn_planner_free(p[k]);
-    sn_planner_free(q[k]);
-  }
+  for (int k = 0; k < 2; ++k) pair_free(&p[k]);
   sn_backend_free(dev);
   for (int k = 0; k < 2; ++k) scene_close(&x[k]);
 }
@@ -127,18 +105,13 @@ static void step_launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const S
   count.launch(d, s, kernel, shape, work);
 }
 
-// Returns a device whose iterations take `time->step`. Close it by close_timed.
+// Returns a device whose iterations take `time->step`.
 static SnBackend *open_timed(StepClock *time) {
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   start_counting(dev);
   stepped = time;
   device_behind(dev)->launch = step_launch;
   return dev;
-}
-
-static void close_timed(SnBackend *dev) {
-  stop_counting(dev);
-  sn_backend_free(dev);
 }
 
 static SnPlan plan_until(SnPlanner *p, double time, double deadline) {
@@ -192,7 +165,7 @@ static void deadlines(void **state) {
   assert_int_equal(plan.iterations, 10);
   sn_planner_free(p);
   sn_planner_free(cpu);
-  close_timed(dev);
+  sn_backend_free(dev);
 }
 
 // Another number of starts is expected to take what the latest took.
@@ -213,7 +186,7 @@ static void deadline_of_another_number(void **state) {
       assert_int_equal(plan_of(p, &r).iterations, enough);
     }
   sn_planner_free(p);
-  close_timed(dev);
+  sn_backend_free(dev);
 }
 
 // A plan of another model is taken along where it gains by that, not where it would be late.
@@ -242,7 +215,7 @@ static void deadline_of_another(void **state) {
   }
   sn_planner_free(p);
   sn_planner_free(q);
-  close_timed(dev);
+  sn_backend_free(dev);
   scene_close(&x);
   scene_close(&y);
 }
@@ -255,28 +228,25 @@ static void rooms(void **state) {
   const Scene *x = *state;
   SnBackend *dev = open_library("emulator_double", 0, NULL);
   SnSettings s = settings_of(x, 16, 3);
-  SnPlanner *q = planner(x, x->cpu, &s, 1, NULL), *p = planner(x, dev, &s, 1, NULL);
+  Pair p = pair_make(x, dev, x->cpu, &s, 1);
   for (int k = 0; k < 6; ++k) {
     s.adam_starts = 1 + k;
     SnPlanner *other = planner(x, dev, &s, 5, NULL);
-    begin_at(p, 0.02 * k);
+    begin_at(p.dev, 0.02 * k);
     begin_at(other, 0);
-    sn_planner_submit(p);
+    sn_planner_submit(p.dev);
     sn_planner_submit(other);
     if (k % 2) {
       finish_plan(other);
       sn_planner_free(other);
     }
-    const SnPlan want = plan_at(q, 0.02 * k), got = finish_plan(p);
-    expect_equal(&want, &got);
+    pair_finish_at(&p, 0.02 * k);
     if (k % 2 == 0) sn_planner_free(other);
     s.adam_starts = 2 + k;
-    assert_int_equal(sn_planner_configure(p, &s, NULL), SN_OK);
-    assert_int_equal(sn_planner_configure(q, &s, NULL), SN_OK);
+    pair_configure(&p, &s);
   }
-  sn_planner_free(p);
+  pair_free(&p);
   assert_int_equal(memory_used(dev), 0);
-  sn_planner_free(q);
   sn_backend_free(dev);
 }
 
