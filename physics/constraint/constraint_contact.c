@@ -323,6 +323,10 @@ SN_FUNC void sn_contact_force_vjp(const SnWorld *w, SnAdjoint *a, int i, const s
   const SnContact *con = w->contact + i;
   const int row = con->efc_address;
   if (row < 0) return;
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a) && sn_model_bar(a)->pair_conparam && con->adhesion != 0)
+    sn_model_bar(a)->pair_conparam[SN_NCONPARAM * con->pair + 15] -= force_bar[0];
+#endif
   if (w->efc_type[row] != SN_CNSTR_CONTACT_PYRAMIDAL) {
     for (int k = 0; k < con->dim; ++k) a->row_pos[row + k] += force_bar[k];
     return;
