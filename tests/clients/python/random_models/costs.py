@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sinew import errors
 
 from random_models.differences import FASTEST, SIZES, Difference, Report, central, judge, random_start
+from random_models.keyframe import compare_keyframe
 from random_models.task import Map, may_look_at, random_task, task_text
 from random_models.task_value import cost_parts
 
@@ -60,6 +61,7 @@ def compare_costs(xml: str, seed: int) -> Report:
     for settings in WAYS if ctrl.size else ():
         _compare_gradient(ours, task, start, ctrl, settings, report)
     _compare_start(ours, task, start, ctrl, report)
+    compare_keyframe(xml, model, seed, report)
     if model.opt.integrator != mujoco.mjtIntegrator.mjINT_EULER:
         _compare_integrators(ours, model, start, ctrl, report)
     return report
