@@ -204,11 +204,12 @@ SnState sn_planner_iteration_state(const SnPlanner *p, const SnStateBuffer *s) {
 }
 
 SnState sn_planner_prepare(SnPlanner *p, SnStateBuffer *s) {
+  const SnModel *m = sn_chosen_model(sn_rollout_runner_chosen(p->runners.tracer), p->m);
   SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
   SnState view = sn_state_view(s);
   view.qacc_warmstart = NULL;
-  sn_world_set_state(p->m, w, &view);
-  sn_forward(p->m, w, sn_rollout_runner_lane(p->runners.scratch));
-  for (int i = 0; i < p->m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
+  sn_world_set_state(m, w, &view);
+  sn_forward(m, w, sn_rollout_runner_lane(p->runners.scratch));
+  for (int i = 0; i < m->nv; ++i) s->qacc_warmstart[i] = sn_is_bad(w->qacc[i]) ? 0 : w->qacc[i];
   return sn_state_view(s);
 }

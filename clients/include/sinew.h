@@ -320,7 +320,8 @@ SINEW_API void sinew_data_free(SinewData *data);
 // Returns the model that a body was made of.
 SINEW_API const SinewModel *sinew_data_model(const SinewData *data);
 
-// Puts a body at qpos0: zero time, velocity, activation, control; mocap bodies where the model has them.
+// Puts a body at qpos0: zero time, velocity, activation, control; mocap bodies where the model has them. Controls that
+// are a quaternion turn nothing.
 SINEW_API SinewStatus sinew_data_reset(SinewData *data, SinewError *err);
 // Puts a body into keyframe `key`.
 SINEW_API SinewStatus sinew_data_reset_keyframe(SinewData *data, int key, SinewError *err);

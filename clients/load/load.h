@@ -21,6 +21,7 @@ typedef struct LoadOptions {
   double deadline;        // for a plan [s]
   double watch;           // requests a second, each watcher
   double seconds;         // each stage lasts
+  double timeout;         // for answers other than plans [s]
   double rate;            // plans a second that can be made; 0: it is measured
   long seed;
   double load[LOAD_STAGES];  // each stage's, in plans that can be made

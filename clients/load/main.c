@@ -13,10 +13,11 @@
 #include "clients/load/load.h"
 #include "physics/base/output.h"
 
-// Times to wait [s]: for the first import of a large model, for any other answer, for that to a goodbye.
+// Times to wait [s]: for the first import of a large model at least, for any other answer where nobody asks for another
+// time, for that to a goodbye.
 enum { IMPORTING = 60, ANSWERING = 10, CLOSING = 2 };
 
-enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED, KEY_RATE };
+enum { KEY_ITERATIONS = 256, KEY_WATCH, KEY_SEED, KEY_RATE, KEY_TIMEOUT };
 
 static const struct argp_option OPTIONS[] = {
     {"task", 't', "NAME", 0, "task of all sessions (default arm_reach)", 0},
@@ -30,6 +31,9 @@ static const struct argp_option OPTIONS[] = {
     {"iterations", KEY_ITERATIONS, "N", 0, "of a plan at most (default 0: until its deadline)", 0},
     {"watch", KEY_WATCH, "N", 0, "requests a second of each client without a session (default 1)", 0},
     {"seconds", 's', "S", 0, "that a stage lasts (default 10)", 0},
+    {"timeout", KEY_TIMEOUT, "S", 0,
+     "a daemon that does not answer for so long is taken for gone (default 10; while it loads the model 60 at least)",
+     0},
     {"seed", KEY_SEED, "N", 0, "of the moments at which clients begin (default 1)", 0},
     {"set", 'p', "NAME=VALUE", 0, "setting of the planner; may be repeated", 0},
     {"json", 'j', NULL, 0, "print one line of JSON", 0},
@@ -73,6 +77,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state) {
       return 0;
     case 's':
       o->seconds = sn_arg_seconds(state, "seconds", arg);
+      return 0;
+    case KEY_TIMEOUT:
+      o->timeout = sn_arg_number(state, "timeout", arg, 1e-3, 1e5);
       return 0;
     case KEY_RATE:
       o->rate = sn_arg_number(state, "rate", arg, 0.001, 1e6);
@@ -140,7 +147,7 @@ static bool close_session(LoadClient *c) {
 // One context for all of them, else each had threads of its own; a client has three sockets, two of them to watch it.
 static bool connect_clients(LoadClient *clients, const LoadOptions *o, void *context, SinewError *err) {
   SinewClientDef def = o->daemon;
-  def.timeout = ANSWERING;
+  def.timeout = o->timeout;
   def.retries = 0;
   if (!context || zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 3 * o->clients + 8) != 0)
     return sn_wire_fail(err, SINEW_ERR_MEMORY, "no sockets for %d clients", o->clients), false;
@@ -148,9 +155,9 @@ static bool connect_clients(LoadClient *clients, const LoadOptions *o, void *con
     clients[i].client = sn_wire_connect(&def, context, err);
     if (!clients[i].client) return false;
     if (i >= o->sessions) continue;
-    sn_wire_set_timeout(clients[i].client, i == 0 ? IMPORTING : ANSWERING);
+    if (i == 0) sn_wire_set_timeout(clients[i].client, fmax(IMPORTING, o->timeout));
     const SinewStatus status = open_session(&clients[i], o, err);
-    sn_wire_set_timeout(clients[i].client, ANSWERING);
+    sn_wire_set_timeout(clients[i].client, o->timeout);
     if (status != SINEW_OK) return false;
   }
   return true;
@@ -188,6 +195,7 @@ int main(int argc, char **argv) {
                    .deadline = 0.05,
                    .watch = 1,
                    .seconds = 10,
+                   .timeout = ANSWERING,
                    .seed = 1,
                    .load = {0.1, 1, 2, 10},
                    .nload = 4};

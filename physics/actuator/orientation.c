@@ -25,8 +25,6 @@ SN_LOCAL void orientation_exp(sn_real *quat, const sn_real *v) {
   sn_axisangle2quat(quat, axis, angle);
 }
 
-SN_INLINE bool orientation_is_quat(const SnModel *m, int i) { return m->actuator_ctrlspec[i] == SN_CHART_QUAT; }
-
 // Control k of servo i.
 SN_INLINE sn_real orientation_ctrl(const SnModel *m, const SnWorld *w, int i, int k, bool bad_ctrl) {
   return bad_ctrl ? 0 : sn_clamped_ctrl(m, w, m->actuator_ctrladr[i] + k);
@@ -49,7 +47,7 @@ SN_LOCAL void orientation_vector(const SnModel *m, const SnWorld *w, int i, bool
 // to unit length.
 SN_LOCAL void orientation_error(const SnModel *m, const SnWorld *w, int i, bool bad_ctrl, sn_real *e, sn_real *target) {
   sn_real goal[4], now[4], back[4], turn[4];
-  if (orientation_is_quat(m, i)) {
+  if (sn_ctrl_is_quat(m, i)) {
     for (int k = 0; k < 4; ++k) target[k] = orientation_ctrl(m, w, i, k, bad_ctrl);
     sn_copy4(goal, target);
     sn_normalize4(goal);
@@ -144,7 +142,7 @@ SN_LOCAL void orientation_limit_vjp(const SnModel *m, const SnAdjoint *a, int i,
 SN_LOCAL void orientation_target_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool bad_ctrl,
                                      const sn_real *target, sn_bar *turn) {
   const int u = m->actuator_ctrladr[i], adr = m->actuator_actadr[i];
-  if (orientation_is_quat(m, i)) {
+  if (sn_ctrl_is_quat(m, i)) {
     sn_real goal[4];
     sn_copy4(goal, target);
     const sn_real norm = sn_normalize4(goal);

@@ -295,6 +295,11 @@ typedef struct SnModel {
   int nblock;
 } SnModel;
 
+// Returns whether the controls of actuator i are a quaternion, of an orientation servo.
+SN_INLINE bool sn_ctrl_is_quat(const SnModel *m, int i) {
+  return m->actuator_gaintype[i] == SN_GAIN_SO3 && m->actuator_ctrlspec[i] == SN_CHART_QUAT;
+}
+
 // Returns true where the solver finds the step itself, by an effective inertia: the integrator `discrete`.
 SN_INLINE bool sn_has_metric(const SnModel *m) { return m->opt.integrator == SN_INT_DISCRETE; }
 

@@ -177,8 +177,10 @@ SN_FUNC void sn_past_reset(const SnModel *m, const SnLane *lane, sn_real *past) 
   }
   if (m->nhistory == 0) return;
   SN_FOR(i, m->nactuator) {
-    if (m->actuator_history[2 * i] > 0)
-      history_reset(past + m->actuator_historyadr[i], m->actuator_history[2 * i], m->actuator_ctrlnum[i], 0, 0, 0, h);
+    const int n = m->actuator_history[2 * i], dim = m->actuator_ctrlnum[i];
+    sn_real *buffer = past + m->actuator_historyadr[i];
+    if (n > 0) history_reset(buffer, n, dim, 0, 0, 0, h);
+    for (int k = 0; k < n && sn_ctrl_is_quat(m, i); ++k) buffer[2 + n + k * dim] = 1;
   }
   SN_FOR(i, m->nsensor) {
     const sn_real period = m->sensor_interval[2 * i], phase = m->sensor_interval[2 * i + 1];

@@ -77,8 +77,8 @@ SN_INLINE const sn_real *sn_tendon_rest(const SnModel *m, const sn_real *past, i
   const int adr = m->tendon_plasticadr[t];
   return adr < 0 ? m->tendon_lengthspring + 2 * t : past + m->nhistory + adr;
 }
-// Writes what `past` is after a reset: buffers of zeros, with times before 0, and rests as the model has them. Ends
-// with no sync.
+// Writes what `past` is after a reset: buffers of zeros, with times before 0, and rests as the model has them. Samples
+// of a control that is a quaternion turn nothing. Ends with no sync.
 SN_FUNC void sn_past_reset(const SnModel *m, const SnLane *lane, sn_real *past);
 // Moves all times of `past` by dt [s], for who counts time anew.
 SN_FUNC void sn_past_shift(const SnModel *m, sn_real *past, sn_real dt);

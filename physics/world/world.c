@@ -94,6 +94,12 @@ static void reset_mocap(const SnModel *m, SnWorld *w) {
   }
 }
 
+void sn_ctrl_reset(const SnModel *m, sn_real *ctrl) {
+  memset(ctrl, 0, sizeof(sn_real) * (size_t)m->nu);
+  for (int i = 0; i < m->nactuator; ++i)
+    if (sn_ctrl_is_quat(m, i)) ctrl[m->actuator_ctrladr[i]] = 1;
+}
+
 void sn_world_reset(const SnModel *m, SnWorld *w) {
   const SnLane lane = one_lane();
   w->time[0] = w->step[0] = 0;
@@ -102,7 +108,7 @@ void sn_world_reset(const SnModel *m, SnWorld *w) {
   memset(w->qvel, 0, sizeof(sn_real) * (size_t)m->nv);
   memset(w->qacc_warmstart, 0, sizeof(sn_real) * (size_t)m->nv);
   memset(w->act, 0, sizeof(sn_real) * (size_t)m->na);
-  memset(w->ctrl, 0, sizeof(sn_real) * (size_t)m->nu);
+  sn_ctrl_reset(m, w->ctrl);
   sn_past_reset(m, &lane, w->past);
   reset_mocap(m, w);
   if (!sn_has_sleep(m)) return;

@@ -192,7 +192,11 @@ void sn_world_init(const SnModel *m, SnWorld *w, void *memory);
 // before it writes. Needs a sync before, ends with one.
 SN_FUNC void sn_world_begin(const SnModel *m, SnWorld *w, SnLane *lane);
 
-// Sets the state of qpos0 at time 0: zero velocity, activation and control, mocap bodies at their model poses.
+// Writes the controls (nu) of a reset: 0, and for a quaternion the one that turns nothing.
+void sn_ctrl_reset(const SnModel *m, sn_real *ctrl);
+
+// Sets the state of qpos0 at time 0: zero velocity and activation, controls as sn_ctrl_reset, mocap bodies at their
+// model poses.
 void sn_world_reset(const SnModel *m, SnWorld *w);
 
 // Sets the state of keyframe `key` (0 <= key < m->nkey).

@@ -130,7 +130,7 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
   for (int i = 0; i < m->nactuator; ++i)
     if (m->actuator_dyntype[i] == SN_DYN_MUSCLE && task->activation > 0)
       for (int k = 0; k < m->actuator_actnum[i]; ++k) w->act[m->actuator_actadr[i] + k] = (sn_real)task->activation;
-  memset(w->ctrl, 0, sizeof *w->ctrl * (size_t)m->nu);
+  sn_ctrl_reset(m, w->ctrl);
   const SnCode code = settle(task, m, w, lane, clock, until, err);
   if (code != SN_OK) return code;
   set_velocities(task, m, w);
@@ -142,7 +142,11 @@ SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *l
 
 void sn_task_initial_plan(const SnTask *task, const SnModel *m, uint64_t seed, sn_real *ctrl) {
   const int key = task->plan_keyframe ? keyframe_index(task, m) : -1;
-  for (int i = 0; i < m->nu; ++i) ctrl[i] = key >= 0 ? m->key_ctrl[key * m->nu + i] : (sn_real)task->plan_initial;
+  sn_ctrl_reset(m, ctrl);  // by a quaternion of zeros a plan has no slope
+  for (int i = 0; i < m->nu; ++i) {
+    if (key >= 0) ctrl[i] = m->key_ctrl[key * m->nu + i];
+    if (key < 0 && task->plan_initial != 0) ctrl[i] = (sn_real)task->plan_initial;
+  }
   for (int k = 0; k < task->nplan; ++k) {
     const int i = sn_model_find(m, SN_NAME_ACTUATOR, task->plan[k].name);
     for (int j = 0; i >= 0 && j < m->actuator_ctrlnum[i]; ++j)

@@ -25,6 +25,8 @@ SnHorizon *sn_chosen_create(const SnModel *m, const SnHorizonSettings *settings,
   return sn_horizon_create(m, &s, err);
 }
 
+const SnModel *sn_chosen_model(const SnHorizon *h, const SnModel *m) { return h && sn_has_metric(m) ? &h->model : m; }
+
 // The stretch of `duration`, whose end is its output.
 static SnHorizonInput stretch(const sn_real *duration) {
   return (SnHorizonInput){.duration = *duration, .nout = 1, .out_time = duration};

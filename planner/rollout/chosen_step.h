@@ -18,6 +18,11 @@ bool sn_chosen_settings(const SnSettings *s, SnHorizonSettings *to);
 // sn_chosen_step_vjp, too. Free it with sn_horizon_free. Returns NULL and sets err on failure.
 SnHorizon *sn_chosen_create(const SnModel *m, const SnHorizonSettings *settings, bool back, SnError *err);
 
+// Returns the model whose sn_forward gives the accelerations of the motion between states. It is `m`, but that of the
+// steps where the integrator of `m` is `discrete`, whose accelerations are those of a whole step. h may be NULL: there
+// are no chosen steps.
+const SnModel *sn_chosen_model(const SnHorizon *h, const SnModel *m);
+
 // Moves a world, whose stages have run, by `duration` [s] under its controls, in at most `most` steps, rejected ones
 // included. *tried (may be NULL) gets how many there were. Returns false, and leaves the world, where these do not
 // suffice or the motion diverges.

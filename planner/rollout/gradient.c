@@ -136,6 +136,7 @@ static void begin_item(SnGradientWork *g, SnGradientProgress *x, SnGradient *out
   const bool kept = again && x->rollout.status != SN_ROLLOUT_UNDER_WAY && x->rollout.nstep == out->nstep;
   x->out = out;
   x->m = out->model ? out->model : g->m;
+  x->seen = sn_chosen_model(sn_rollout_runner_chosen(g->thread[0].runner), x->m);
   x->busy = false;
   x->phase = again || out->status == SN_GRADIENT_PENDING ? SN_PHASE_FORWARD : SN_PHASE_DONE;
   if (x->phase == SN_PHASE_DONE) return;
@@ -258,7 +259,7 @@ static void use_model(SnGradientSlot *slot, const SnModel *m, SnLane *lane) {
 // The world of a state, and by products all that can be done there ahead.
 static void make_state(SnGradientWork *g, SnGradientThread *thread, const Job *job) {
   SnGradientSlot *slot = &g->slot[job->slot];
-  const SnModel *m = job->item->m;
+  const SnModel *m = job->item->seen;
   const SnRolloutVjp *vjp = &job->item->vjp;
   const SnGradientStore *store = job->item->store;
   use_model(slot, m, &thread->lane);
@@ -295,10 +296,10 @@ static bool is_late(const SnGradientWork *g) {
 static void sweep_kept(SnGradientWork *g, SnGradientThread *thread, Job *job) {
   SnGradientProgress *x = job->item;
   SnGradientSlot *slot = &g->slot[job->slot];
-  use_model(slot, x->m, &thread->lane);
+  use_model(slot, x->seen, &thread->lane);
   for (int t = job->t; t >= 0 && job->finite && is_kept(g, x, t); --t) {
     if (t < job->t && is_late(g)) break;
-    sn_world_store_view(x->store->worlds, x->m, &thread->lane, &x->vjp, t, &slot->own, &slot->world);
+    sn_world_store_view(x->store->worlds, x->seen, &thread->lane, &x->vjp, t, &slot->own, &slot->world);
     job->finite = go_back(g, thread, x, slot, t);
     job->end = t;
   }

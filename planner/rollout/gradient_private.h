@@ -41,6 +41,7 @@ typedef struct SnGradientStore {
 typedef struct SnGradientProgress {
   SnGradient *out;
   const SnModel *m;
+  const SnModel *seen;  // the one of its worlds: sn_chosen_model
   SnRollout rollout;    // the last that was made in this place
   SnTrajectory states;  // rows 0 ... nstep
   sn_real *sum, *saved;

@@ -110,7 +110,7 @@ SnHorizon *sn_rollout_runner_chosen(const SnRolloutRunner *r) { return r->chosen
 
 void sn_rollout_runner_move(SnRolloutRunner *r) {
   if (r->chosen) {
-    sn_forward(r->m, &r->world, &r->lane);
+    sn_forward(sn_chosen_model(r->chosen, r->m), &r->world, &r->lane);
     if (sn_chosen_step(r->chosen, &r->world, r->m->opt.timestep, r->max_steps, NULL)) return;
   }
   sn_step(r->m, &r->world, &r->lane);
@@ -220,7 +220,8 @@ static SnRolloutStatus step(SnRolloutRunner *r, SnRollout *rollout) {
   if (rollout == &r->rollout && !choose_controls(r, t))
     return sn_rollout_arrive(&r->world, &r->lane, rollout, t + 1, false);
   if (!r->chosen) return sn_rollout_step(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
-  const SnRolloutStatus status = sn_rollout_visit(r->m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
+  const SnModel *m = sn_chosen_model(r->chosen, r->m);
+  const SnRolloutStatus status = sn_rollout_visit(m, r->cost, &r->world, &r->lane, rollout, &r->scratch);
   if (status != SN_ROLLOUT_UNDER_WAY) return status;
   const bool good = sn_chosen_step(r->chosen, &r->world, sn_rollout_seconds(r->m, rollout, t),
                                    r->max_steps + 1 - rollout->chosen, &tried);
@@ -237,7 +238,7 @@ static SnRolloutStatus run_steps(SnRolloutRunner *r, SnRollout *rollout, SnWorld
     const int t = rollout->t;
     const SnRolloutStatus status = step(r, rollout);
     if (!worlds || status == SN_ROLLOUT_DIVERGED) continue;
-    sn_world_store_keep(worlds, r->m, &r->lane, &r->world, t);
+    sn_world_store_keep(worlds, sn_chosen_model(r->chosen, r->m), &r->lane, &r->world, t);
     if (r->chosen && t < rollout->nstep) sn_world_store_keep_run(worlds, r->chosen, t);
   }
   return (SnRolloutStatus)rollout->status;

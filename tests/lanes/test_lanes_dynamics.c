@@ -1,4 +1,5 @@
 // The smooth dynamics and all integrators on several lanes: every real field of the world has the bits of one lane.
+// (`discrete`, which finds a step by its constraints, too: test_lanes_step.c.)
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/support/discrete_model.h"
 #include "tests/support/lanes.h"
 #include "tests/support/small_models.h"
 #include "tests/support/oracle.h"
@@ -112,15 +113,33 @@ static void implicit(void **state) {
   }
 }
 
+// The integrator `discrete`, which has passes of its own, of rows, tendons and actuators.
+static void discrete(void **state) {
+  (void)state;
+  static const char *const xml[] = {SN_DISCRETE_MODEL(".02", "elliptic"), SN_DISCRETE_MODEL(".004", "pyramidal")};
+  for (int i = 0; i < 2; ++i) {
+    SnOracle o;
+    sn_oracle_load_string(&o, xml[i]);
+    assert_true(sn_has_metric(o.m));
+    for (int k = 0; k < 3; ++k) {
+      if (k > 0) sn_oracle_randomize(&o, 1);  // at first some free bodies touch nothing
+      sn_oracle_copy_state(&o);
+      compare(&o);
+    }
+    sn_oracle_free(&o);
+  }
+}
+
 // Buffers of controls and sensors, filled by some steps, and springs that have yielded in some.
 static void buffers(void **state) {
   (void)state;
   static const char *const xml[] = {SN_PAST_MODEL("implicitfast", SN_PAST_SENSORS),
-                                    SN_PLASTIC_MODEL("implicitfast", "")};
-  for (int i = 0; i < 2; ++i) {
+                                    SN_PLASTIC_MODEL("implicitfast", ""), SN_PAST_MODEL("discrete", SN_PAST_SENSORS),
+                                    SN_PLASTIC_MODEL("discrete", "")};
+  for (int i = 0; i < 4; ++i) {
     SnOracle o;
     sn_oracle_load_string(&o, xml[i]);
-    for (int t = 0; t < 12 + 60 * i; ++t) {
+    for (int t = 0; t < 12 + 60 * (i % 2); ++t) {
       for (int k = 0; k < o.mj->nu; ++k) o.d->ctrl[k] = sn_oracle_uniform(&o);
       mj_step(o.mj, o.d);
     }
@@ -178,8 +197,8 @@ static void myohand(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(implicit),
-                                     cmocka_unit_test(buffers),      cmocka_unit_test(surfaces),
-                                     cmocka_unit_test(sleepers),     cmocka_unit_test(myohand)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(small_models), cmocka_unit_test(implicit), cmocka_unit_test(discrete), cmocka_unit_test(buffers),
+      cmocka_unit_test(surfaces),     cmocka_unit_test(sleepers), cmocka_unit_test(myohand)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "physics/step/step.h"
+#include "tests/support/discrete_model.h"
 #include "tests/support/lanes.h"
 #include "tests/support/oracle.h"
 #include "tests/support/past_models.h"
@@ -105,6 +106,24 @@ static void small_models(void **state) {
   }
 }
 
+// The integrator `discrete`, whose effective inertia the solver has.
+static void discrete(void **state) {
+  (void)state;
+  static const char *const xml[] = {SN_DISCRETE_MODEL(".02", "elliptic"), SN_DISCRETE_MODEL(".004", "pyramidal"),
+                                    SN_PAST_MODEL("discrete", SN_PAST_SENSORS), SN_PLASTIC_MODEL("discrete", "")};
+  for (size_t i = 0; i < sizeof xml / sizeof *xml; ++i) {
+    SnOracle o;
+    sn_oracle_load_string(&o, xml[i]);
+    assert_true(sn_has_metric(o.m));
+    for (int k = 0; k < 3; ++k) {
+      if (k > 0) sn_oracle_randomize(&o, 1.0);  // at first some free bodies touch nothing
+      sn_oracle_copy_state(&o);
+      compare(&o, 3);
+    }
+    sn_oracle_free(&o);
+  }
+}
+
 static void compare_hand(int nstate, int nstep, bool cfd) {
   sn_oracle_needs_myosuite();
   char path[4096];
@@ -124,7 +143,7 @@ static void myohand_from_distance(void **state) {
 
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(myohand),
-                                     cmocka_unit_test(myohand_from_distance)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(small_models), cmocka_unit_test(discrete),
+                                     cmocka_unit_test(myohand), cmocka_unit_test(myohand_from_distance)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 // Planners whose rollouts move by chosen steps: their gradients are derivatives of their costs, without and with
-// contacts; they find what small steps of the model find; any number of threads and any pauses give the same bits;
-// nothing is allocated while a plan is made; what is refused.
+// contacts; they find what small steps of the model find; costs see the accelerations of the motion, whatever the
+// model's integrator; any number of threads and any pauses give the same bits; nothing is allocated while a plan is
+// made; what is refused.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,7 +36,8 @@ static const char *const muscle_xml =
     "<spatial name='lifter'><site site='base'/><site site='anchor'/></spatial></tendon>"
     "<actuator><motor joint='shoulder' ctrlrange='-3 3' ctrllimited='true'/>"
     "<muscle tendon='flexor' lengthrange='.1 .4' force='60'/>"
-    "<muscle tendon='lifter' lengthrange='.1 .4' force='40'/></actuator></mujoco>";
+    "<muscle tendon='lifter' lengthrange='.1 .4' force='40'/></actuator>"
+    "<sensor><accelerometer name='felt' site='tip'/></sensor></mujoco>";
 
 // The tossed cube of physics/models/cube_toss.xml, which forces push on its way.
 static const char *const cube_xml =
@@ -48,14 +50,15 @@ static const char *const cube_xml =
 
 static const char *const task_text =
     "model: body.xml\n"
-    "options: {timestep: %g}\n"
+    "options: {timestep: %g%s}\n"
     "settings: {horizon: %d, integrator: %s, rtol: %g, atol: %g, planner: adam, adam_iterations: 4, "
     "candidates: 6, iterations: 2, knots: 4}\n"
     "terms:\n"
     "  - {name: reach, residual: {position: {site: tip}}, target: [0.1, 0.05, 0.2], weight: 1, terminal: 2}\n"
     "  - {name: speed, residual: {joint_velocity: all}, weight: 0.01}\n"
     "  - {name: effort, residual: {control: all}, weight: 0.01}\n"
-    "  - {name: rate, residual: {control_rate: all}, weight: 0.0001}\n";
+    "  - {name: rate, residual: {control_rate: all}, weight: 0.0001}\n"
+    "%s";
 
 enum { MOST = 2500 };
 
@@ -73,7 +76,7 @@ typedef struct Fixture {
 
 // How one is opened.
 typedef struct Opening {
-  const char *xml, *integrator;
+  const char *xml, *integrator, *options, *term;  // options and term: more of the task, or NULL
   int horizon, threads;
   double tolerance, timestep;  // [s]; 0: 10 ms
   bool counting;
@@ -83,8 +86,8 @@ typedef struct Opening {
 static SnPlanner *create(Fixture *x, const Opening *o, SnError *err) {
   char text[2000];
   sn_oracle_load_string(&x->o, o->xml);
-  snprintf(text, sizeof text, task_text, o->timestep > 0 ? o->timestep : 0.01, o->horizon, o->integrator, o->tolerance,
-           o->tolerance);
+  snprintf(text, sizeof text, task_text, o->timestep > 0 ? o->timestep : 0.01, o->options ? o->options : "", o->horizon,
+           o->integrator, o->tolerance, o->tolerance, o->term ? o->term : "");
   if (!(x->task = sn_task_parse(text, strlen(text), "body.yaml", err))) fail_msg("%s", err->text);
   x->pool = sn_pool_create(o->threads ? o->threads : 1, err);
   x->cpu = sn_backend_cpu(x->pool, err);
@@ -301,6 +304,46 @@ static void states_are_theirs(void **state) {
   close_planner(x);
 }
 
+// Costs on accelerations are those of the motion where the model's integrator is `discrete`, which gives those of a
+// step. They have the bits of a model with another integrator: in a state, a rollout, its gradient and plans.
+static void accelerations_are_those_of_the_motion(void **state) {
+  (void)state;
+  static const char *const integrators[] = {", integrator: Euler", ", integrator: discrete"};
+  static const int kinds[] = {SN_PLANNER_ADAM, SN_PLANNER_SAMPLING};
+  SnError err = {0};
+  Fixture *x[2];
+  SnEvaluation now[2], e[2];
+  for (int k = 0; k < 2; ++k) {
+    const Opening o = {muscle_xml,
+                       "tsit5",
+                       integrators[k],
+                       "  - {name: felt, residual: {sensor: felt}, weight: 0.001}\n",
+                       .horizon = 40,
+                       .tolerance = 1e-6,
+                       .change = all_planners};
+    x[k] = open_planner(&o);
+    x[k]->qpos[0] = SN_R(0.26);  // beyond its limit
+    SnEvaluateRequest q = question(x[k], false);
+    q.nstep = 0;
+    if (sn_planner_evaluate(x[k]->p, &q, INFINITY, &now[k], &err) != SN_OK) fail_msg("%s", err.text);
+    assert_true(now[k].term[4] > 0.01 * now[k].cost);
+    now[k].term = NULL;
+    e[k] = evaluate(x[k], true);
+  }
+  const SnModel *m = sn_planner_model(x[0]->p);
+  assert_true(now[0].cost == now[1].cost && e[0].cost == e[1].cost && e[0].cost > 0);
+  assert_memory_equal(e[0].gradient->qvel_bar, e[1].gradient->qvel_bar, sizeof(sn_real) * (size_t)m->nv);
+  assert_memory_equal(e[0].gradient->ctrl_bar, e[1].gradient->ctrl_bar,
+                      sizeof(sn_real) * (size_t)(x[0]->nstep * m->nu));
+  for (int k = 0; k < 2; ++k) {
+    const SnPlan a = plan_by(x[0], kinds[k], false), b = plan_by(x[1], kinds[k], false);
+    assert_true(a.cost_after < a.cost_before && a.cost_now == b.cost_now);
+    same_bits(&a, &b);
+  }
+  close_planner(x[0]);
+  close_planner(x[1]);
+}
+
 static void few_steps(SnSettings *s, SnBackend *b) {
   (void)b;
   s->max_steps = 30;
@@ -409,6 +452,7 @@ int main(void) {
       cmocka_unit_test(small_steps_find_the_same),
       cmocka_unit_test(planners_have_them),
       cmocka_unit_test(states_are_theirs),
+      cmocka_unit_test(accelerations_are_those_of_the_motion),
       cmocka_unit_test(steps_are_limited),
       cmocka_unit_test(nothing_is_allocated),
       cmocka_unit_test(refusals_name_what_does_not_fit),

@@ -233,7 +233,10 @@ class Data(Named):
         self._native.forward()
 
     def reset(self, keyframe: str | int | None = None) -> None:
-        """Go to ``qpos0`` at rest, with time and controls zero, or to a keyframe by name or index."""
+        """Go to ``qpos0`` at rest, or to a keyframe by name or index.
+
+        At ``qpos0`` time and controls are zero; those that are a quaternion turn nothing, as MuJoCo has it.
+        """
         self._native.reset(None if keyframe is None else object_id(self.model, "keyframe", keyframe))
 
     @property

@@ -31,7 +31,7 @@ def test_most_models_are_compared() -> None:
     assert outcomes.count("compared") >= 0.8 * len(outcomes)
 
 
-@pytest.mark.parametrize("seed", sorted({*range(48), *DISCRETE}))
+@pytest.mark.parametrize("seed", sorted({*range(48), *DISCRETE, 261}))  # the last: a quaternion that comes late
 def test_costs(seed: int) -> None:
     report = costs.compare_costs(random_model(seed, exact=True), seed)
     print(f"seed {seed}: {report.outcome}, {dict(report.verdicts)}, refused: {report.refused}")

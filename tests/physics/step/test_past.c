@@ -175,6 +175,43 @@ static void resets(void **state) {
   sn_oracle_free(&o);
 }
 
+// A control that is a quaternion turns nothing after a reset, nor do samples of it.
+static void resets_of_quaternions(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(
+      &o,
+      "<mujoco><worldbody><body><joint name='h'/><geom size='.1' pos='.1 .1 0'/><body><joint name='b' type='ball'/>"
+      "<geom size='.1' pos='.1 0 0'/></body></body></worldbody><actuator><motor joint='h' delay='.004' nsample='4'/>"
+      "<orientation joint='b' kp='2' input='quat' delay='.005' nsample='5' interp='linear'/><orientation joint='b' "
+      "kp='1' delay='.004' nsample='3'/><orientation joint='b' kp='1' input='quat'/></actuator><keyframe><key "
+      "time='.5'/></keyframe></mujoco>");
+  for (int key = -1; key < 1; ++key) {
+    for (int i = 0; i < sn_past_size(o.m); ++i) o.w.past[i] = 7;
+    if (key < 0) {
+      mj_resetData(o.mj, o.d);
+      sn_world_reset(o.m, &o.w);
+    } else {
+      mj_resetDataKeyframe(o.mj, o.d, key);
+      sn_world_reset_key(o.m, &o.w, key);
+    }
+    assert_true(o.m->nu == 12 && o.w.ctrl[1] == (key < 0) && o.w.ctrl[8] == (key < 0));
+    sn_oracle_check("controls", o.w.ctrl, o.d->ctrl, o.m->nu, 0);
+    sn_oracle_check("past", o.w.past, o.d->history, o.m->nhistory, SN_TOL(1e-15, 1e-6));
+  }
+  // between its samples a quaternion goes from there to where it is told to
+  mj_resetData(o.mj, o.d);
+  sn_world_reset(o.m, &o.w);
+  for (int k = 0; k < 5; ++k) {
+    o.d->ctrl[1] = o.w.ctrl[1] = SN_R(0.6);
+    o.d->ctrl[2] = o.w.ctrl[2] = SN_R(0.8);
+    mj_step(o.mj, o.d);
+    sn_step(o.m, &o.w, &o.lane);
+    sn_oracle_check("velocity", o.w.qvel, o.d->qvel, o.m->nv, SN_TOL(1e-9, 1e-3));
+  }
+  sn_oracle_free(&o);
+}
+
 // Intervals that are shorter than a step, as long, or longer, with phases and without.
 static void short_intervals(void **state) {
   (void)state;
@@ -401,10 +438,10 @@ static void bad_numbers(void **state) {
 int main(void) {
   print_message("seed 1\n");
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(readings),     cmocka_unit_test(rates),    cmocka_unit_test(chained),
-      cmocka_unit_test(out_of_order), cmocka_unit_test(resets),   cmocka_unit_test(short_intervals),
-      cmocka_unit_test(delays),       cmocka_unit_test(refusals), cmocka_unit_test(bad_numbers),
-      cmocka_unit_test(gradients),
+      cmocka_unit_test(readings),        cmocka_unit_test(rates),     cmocka_unit_test(chained),
+      cmocka_unit_test(out_of_order),    cmocka_unit_test(resets),    cmocka_unit_test(resets_of_quaternions),
+      cmocka_unit_test(short_intervals), cmocka_unit_test(delays),    cmocka_unit_test(refusals),
+      cmocka_unit_test(bad_numbers),     cmocka_unit_test(gradients),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

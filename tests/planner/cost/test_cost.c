@@ -504,25 +504,35 @@ static void initial_velocities(void **state) {
   sn_task_free(task);
 }
 
-// The controls of a keyframe as the initial plan: MuJoCo's own numbers, clamped to ranges, and changed by the seed.
-static void plan_of_a_keyframe(void **state) {
+// The initial plan: of a keyframe MuJoCo's own numbers, clamped to ranges, and changed by the seed; of nobody 0, and
+// where a control is a quaternion the one that turns nothing; of somebody what it says.
+static void initial_plans(void **state) {
   (void)state;
   SnOracle other;
   sn_oracle_load_string(&other,
-                        "<mujoco><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
-                        "<motor joint='j' ctrlrange='-1 1'/><motor joint='j' ctrlrange='0 2'/></actuator>"
-                        "<keyframe><key name='rest' qpos='1'/><key name='held' ctrl='.25 5'/></keyframe></mujoco>");
-  const char *text =
-      "model: x\ninitial: {keyframe: held}\nperturb: {plan: 0.1}\nplan: keyframe\nterms:\n  - {name: a, residual: "
-      "{control: all}}\n";
-  SnTask *task = sn_task_parse(text, strlen(text), "t.yaml", &err);
-  if (!task) fail_msg("%s", err.text);
-  sn_real ctrl[2], moved[2];
-  sn_task_initial_plan(task, other.m, 0, ctrl);
-  assert_true((double)ctrl[0] == other.mj->key_ctrl[2] && ctrl[1] == 2);
-  sn_task_initial_plan(task, other.m, 7, moved);
-  assert_true(moved[0] != ctrl[0] && fabs((double)(moved[0] - ctrl[0])) <= 0.1);
-  sn_task_free(task);
+                        "<mujoco><worldbody><body><joint name='j' type='ball'/><geom size='.1'/></body></worldbody>"
+                        "<actuator><motor joint='j' gear='1 0 0' ctrlrange='-1 1'/><motor joint='j' gear='0 1 0' "
+                        "ctrlrange='0 2'/><orientation name='to' joint='j' input='quat'/></actuator>"
+                        "<keyframe><key name='rest'/><key name='held' ctrl='.25 5 .1 .2 .3 .4'/></keyframe></mujoco>");
+  static const char *const text[] = {"initial: {keyframe: held}, perturb: {plan: 0.1}, plan: keyframe, ", "",
+                                     "plan: 0.5, ", "plan: {to: 0.25}, "};
+  const double *held = other.mj->key_ctrl + 6;
+  const sn_real wanted[][6] = {{SN_R(.25), 2, (sn_real)held[2], (sn_real)held[3], (sn_real)held[4], (sn_real)held[5]},
+                               {0, 0, 1},
+                               {SN_R(.5), SN_R(.5), SN_R(.5), SN_R(.5), SN_R(.5), SN_R(.5)},
+                               {0, 0, SN_R(.25), SN_R(.25), SN_R(.25), SN_R(.25)}};
+  for (int k = 0; k < 4; ++k) {
+    char all[200];
+    sn_real ctrl[6], moved[6];
+    snprintf(all, sizeof all, "{model: x, %sterms: [{name: a, residual: {control: all}}]}", text[k]);
+    SnTask *task = sn_task_parse(all, strlen(all), "t.yaml", &err);
+    if (!task) fail_msg("%s", err.text);
+    sn_task_initial_plan(task, other.m, 0, ctrl);
+    assert_memory_equal(ctrl, wanted[k], sizeof ctrl);
+    sn_task_initial_plan(task, other.m, 7, moved);
+    assert_true((moved[0] != ctrl[0]) == (k == 0) && fabs((double)(moved[0] - ctrl[0])) <= 0.1);
+    sn_task_free(task);
+  }
   sn_oracle_free(&other);
 }
 
@@ -552,26 +562,16 @@ static void live(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),
-                                     cmocka_unit_test(frames),
-                                     cmocka_unit_test(orientations),
-                                     cmocka_unit_test(joints),
-                                     cmocka_unit_test(actuators),
-                                     cmocka_unit_test(sensors),
-                                     cmocka_unit_test(schedules),
-                                     cmocka_unit_test(captured),
-                                     cmocka_unit_test(norms),
-                                     cmocka_unit_test(bad_names),
-                                     cmocka_unit_test(plan_of_a_keyframe),
-                                     cmocka_unit_test(live),
-                                     cmocka_unit_test(rates),
-                                     cmocka_unit_test(components),
-                                     cmocka_unit_test(velocities),
-                                     cmocka_unit_test(initial_velocities),
-                                     cmocka_unit_test(sides),
-                                     cmocka_unit_test(entry_weights),
-                                     cmocka_unit_test(means),
-                                     cmocka_unit_test(gates),
+  const struct CMUnitTest tests[] = {cmocka_unit_test(positions),     cmocka_unit_test(frames),
+                                     cmocka_unit_test(orientations),  cmocka_unit_test(joints),
+                                     cmocka_unit_test(actuators),     cmocka_unit_test(sensors),
+                                     cmocka_unit_test(schedules),     cmocka_unit_test(captured),
+                                     cmocka_unit_test(norms),         cmocka_unit_test(bad_names),
+                                     cmocka_unit_test(initial_plans), cmocka_unit_test(live),
+                                     cmocka_unit_test(rates),         cmocka_unit_test(components),
+                                     cmocka_unit_test(velocities),    cmocka_unit_test(initial_velocities),
+                                     cmocka_unit_test(sides),         cmocka_unit_test(entry_weights),
+                                     cmocka_unit_test(means),         cmocka_unit_test(gates),
                                      cmocka_unit_test(gate_targets)};
   return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -2,7 +2,8 @@
 
 A cost is compared with what `task_value` makes of MuJoCo's fields in the states of the same motion. Derivatives are
 compared with differences of the cost, as in `differences`: by the controls for each way in which a planner computes
-them, by the initial state those of a rollout.
+them, by the initial state those of a rollout. By steps of chosen sizes a motion has one cost, whatever the integrator
+of the model.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from numpy.typing import NDArray
 from sinew import errors
 
 from random_models.differences import FASTEST, SIZES, Difference, Report, central, judge, random_start
-from random_models.task import Map, random_task, task_text
+from random_models.keyframe import compare_keyframe
+from random_models.task import Map, may_look_at, random_task, task_text
 from random_models.task_value import cost_parts
 
 Doubles = NDArray[np.float64]
 VALUE = 1e-6  # of the cost: sensors of forces are a solver's
 # How a gradient is computed; a grid stands for one of the task's horizon.
+CHOSEN: Map = {"integrator": "tsit5", "rtol": 1e-11, "atol": 1e-11}  # sizes of steps count as given
 WAYS: tuple[Map, ...] = (
     {"gradient": "sweep"}, {"gradient": "products"},
     {"gradient": "sweep", "grid": "of two"}, {"gradient": "products", "grid": "of two"},
-    {"gradient": "sweep", "integrator": "tsit5", "rtol": 1e-11, "atol": 1e-11},  # sizes of steps count as given
+    {"gradient": "sweep", **CHOSEN},
 )  # fmt: skip
 
 
@@ -58,6 +61,9 @@ def compare_costs(xml: str, seed: int) -> Report:
     for settings in WAYS if ctrl.size else ():
         _compare_gradient(ours, task, start, ctrl, settings, report)
     _compare_start(ours, task, start, ctrl, report)
+    compare_keyframe(xml, model, seed, report)
+    if model.opt.integrator != mujoco.mjtIntegrator.mjINT_EULER:
+        _compare_integrators(ours, model, start, ctrl, report)
     return report
 
 
@@ -130,6 +136,35 @@ def _compare_gradient(
     report.verdicts[verdict] += 1
     if verdict == "differs":
         report.differs.append(Difference("cost", f"ctrl ({name})", slope, central(values), relative))
+
+
+def _compare_integrators(
+    ours: sinew.Model, model: mujoco.MjModel, state: dict[str, Doubles], ctrl: Doubles, report: Report
+) -> None:
+    """Compare accelerations and forces along a motion by steps of chosen sizes with those of the model under Euler."""
+    felt = [i for i in range(model.nsensor) if model.sensor_needstage[i] == mujoco.mjtStage.mjSTAGE_ACC]
+    names = [model.sensor(i).name for i in felt if may_look_at(model, i)]
+    terms = [{"name": name, "residual": {"sensor": name}, "weight": 1} for name in names]
+    if not terms:
+        return
+    made = {"model": "model.xml", "terms": terms, "settings": {"horizon": len(ctrl), "knots": 4}}
+    cost = []
+    for options in ({}, {"options": {"integrator": "Euler"}}):
+        task = sinew.Task.parse(task_text(made | options))
+        try:
+            planner = sinew.planner.Planner(ours, task, settings={"planner": "sampling"} | CHOSEN, threads=1)
+            cost.append(planner.evaluate(state, ctrl).cost)
+        except errors.UnsupportedError as error:
+            report.refused[f"integrators: {str(error)[:60]}"] += 1
+            return
+    found, wanted = cost
+    if not np.isfinite(wanted) and found == wanted:
+        report.refused["integrators: diverges"] += 1
+        return
+    relative = abs(found - wanted) / max(abs(wanted), 1e-9)
+    report.verdicts["agrees" if relative <= VALUE else "differs"] += 1
+    if not relative <= VALUE:
+        report.differs.append(Difference("cost", "Euler", found, (wanted,), relative))
 
 
 def _compare_start(

@@ -111,7 +111,7 @@ class TaskMaker:
         m = self.model
         if m.opt.disableflags & mujoco.mjtDisableBit.mjDSBL_SENSOR:
             return None  # a task computes them all the same, MuJoCo does not
-        usable = [i for i in range(m.nsensor) if self._may_look_at(i)]
+        usable = [i for i in range(m.nsensor) if may_look_at(m, i)]
         if not usable:
             return None
         i = self.draw.pick(usable)
@@ -119,13 +119,6 @@ class TaskMaker:
         acts = bool(stage == mujoco.mjtStage.mjSTAGE_ACC) or int(m.sensor_type[i]) in LIMITS
         residual, size = {"sensor": m.sensor(i).name}, int(m.sensor_dim[i])
         return self._with_axis(residual, [3], axis, acts) if size == 3 else Looked(residual, [size], acts)
-
-    def _may_look_at(self, i: int) -> bool:
-        m = self.model
-        kind, of = int(m.sensor_type[i]), int(m.sensor_objid[i])
-        if kind == mujoco.mjtSensor.mjSENS_TORQUE and m.site_bodyid[of] == 0:
-            return False
-        return kind not in NOT_LOOKED_AT and m.sensor_dim[i] in (1, 3, 4)
 
     def _list(self, quantity: str) -> Looked | None:
         m, d = self.model, self.draw
@@ -251,6 +244,14 @@ class TaskMaker:
 def random_task(model: mujoco.MjModel, seed: int) -> Map:
     """Return the task of a seed for a model, as its file has it."""
     return TaskMaker(model, seed).task()
+
+
+def may_look_at(model: mujoco.MjModel, sensor: int) -> bool:
+    """Return whether a term may look at a sensor."""
+    kind, of = int(model.sensor_type[sensor]), int(model.sensor_objid[sensor])
+    if kind == mujoco.mjtSensor.mjSENS_TORQUE and model.site_bodyid[of] == 0:
+        return False
+    return kind not in NOT_LOOKED_AT and model.sensor_dim[sensor] in (1, 3, 4)
 
 
 def task_text(task: Map) -> str:
