@@ -2,7 +2,7 @@
 # Draws what contacts from distance do to a gradient: cost of the task `billiard`, its slope and its slope with contacts
 # from distance, over the cue ball's sideways velocity.
 #
-#   clients/scripts/billiard.sh [PICTURE.svg]     default: planner/billiard.svg, the picture of planner/README.md
+#   clients/scripts/billiard.sh [PICTURE.svg]     default: planner/billiard.svg, the picture of planner/MEASURED.md
 #
 # Needs a release build (cmake --preset release && cmake --build build/release) and gnuplot.
 set -euo pipefail
