@@ -473,7 +473,7 @@ def recorded_by_command(arm: Arm, path: Path, *arguments: Any, **options: Any) -
     return child
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_close_the_file(daemon: Daemon, client: sinew.Client, tmp_path: Path, how: signal.Signals) -> None:
     arm = Arm(client)
     path = tmp_path / "x.mcap"
@@ -493,6 +493,24 @@ def test_signals_close_the_file(daemon: Daemon, client: sinew.Client, tmp_path: 
     plans = [message.plan.sequence for topic, message, _ in plain(path) if topic.endswith("/plan")]
     assert len(plans) == said["plans"] > 10
     assert plans == list(range(plans[0], plans[0] + len(plans)))
+
+
+def test_nohup_outlasts_the_terminal(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    arm = Arm(client)
+
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    child = recorded_by_command(arm, tmp_path / "x.mcap", "--endpoint", daemon.endpoint, preexec_fn=ignore)
+    try:
+        child.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == 0
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def test_full_disk_is_said(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
