@@ -547,6 +547,26 @@ def test_a_table_does_not_replace_its_recording(file: Path, tmp_path: Path) -> N
     assert file.read_bytes() == before
 
 
+def test_other_sessions_are_told(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    """Whose table it is, where a recording has several sessions and none is asked for."""
+    path = tmp_path / "all.mcap"
+    first, second = Arm(client), Arm(client)
+    with Recorder(path, "all", daemon.endpoint) as recorder:
+        while recorder.progress.plans == 0:
+            first.go(1)
+            time.sleep(0.02)
+        second.go(5)
+        wait(lambda: recorder.progress.plans >= 6)
+    ids = (first.session.id, second.session.id)
+    said = sinew_command("export", path, "--what", "costs").communicate(timeout=60)[0]
+    assert f"of session {ids[0]} alone; --session takes another: {ids[1]}" in said
+    told = json.loads(sinew_command("export", path, "--what", "costs", "--json").communicate(timeout=60)[0])
+    assert told["left_out"] == [ids[1]]
+    said = sinew_command("export", path, "--what", "costs", "--session", ids[1]).communicate(timeout=60)[0]
+    assert " costs: " in said
+    assert "--session" not in said
+
+
 def test_tables(file: Path, tmp_path: Path) -> None:
     plans = [record.plan for topic, record, _ in plain(file) if topic.endswith("/plan")]
     begins = [record.begin for topic, record, _ in plain(file) if topic.endswith("/begin")]
