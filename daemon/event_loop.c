@@ -208,7 +208,7 @@ static void reopen_log(SnDaemon *d) {
 static void read_signal(Loop *loop) {
   struct signalfd_siginfo got;
   while (read(loop->signals, &got, sizeof got) == (ssize_t)sizeof got) {
-    if (got.ssi_signo == SIGHUP)
+    if (got.ssi_signo == SIGHUP && loop->d->reloads)
       reload(loop);
     else if (got.ssi_signo == SIGUSR1)
       reopen_log(loop->d);
@@ -268,7 +268,7 @@ static void drain(Loop *loop) {
 static int open_signals(const SnDaemon *d) {
   sigset_t set;
   sigemptyset(&set);
-  if (d->reloads) sigaddset(&set, SIGHUP);
+  if (d->hangup) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);

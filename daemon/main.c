@@ -99,16 +99,22 @@ static SnCode configure(void *command_line, SnConfig *config, SnError *err) {
 
 // Signals that stop the daemon, or make it read its keys again, go to the event loop's descriptor alone; a client that
 // is gone is no reason to end, nor is a file that may not grow.
-static void block_signals(bool reloads) {
+static void block_signals(bool hangup) {
   sigset_t set;
   sigemptyset(&set);
-  if (reloads) sigaddset(&set, SIGHUP);
+  if (hangup) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, NULL);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);
+}
+
+// What is started by nohup outlasts its terminal.
+static bool is_ignored(int signal_number) {
+  struct sigaction action;
+  return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 static SnCode open_flight(SnDaemon *d, SnError *err) {
@@ -183,7 +189,8 @@ int main(int argc, char **argv) {
           "Example: serve the user's own models, with a second endpoint on the loopback:\n\n"
           "  sinewd --models=$HOME/models --tasks=$HOME/tasks --tcp=tcp://127.0.0.1:7440\n\n"
           "SIGTERM and SIGINT end it after the running plans have been answered; SIGHUP reads the file of --config and "
-          "the keys of `allow` again, SIGUSR1 opens `log_file` again. Exit status: 0, 1 on failure."};
+          "the keys of `allow` again, or ends it where there is neither. SIGUSR1 opens `log_file` again. Exit status: "
+          "0, 1 on failure."};
   argp_program_version = "sinewd " SN_VERSION;
   sn_output_guard("sinewd", EXIT_FAILURE);
   make_options(options, names, docs);
@@ -207,7 +214,8 @@ int main(int argc, char **argv) {
     sn_log_init(&log_state, d.config.log_rate);
     d.log.state = &log_state;
   }
-  block_signals(d.reloads);
+  d.hangup = d.reloads || !is_ignored(SIGHUP);
+  block_signals(d.hangup);
   if (!*d.config.log_file) sn_log_own(&d.log);
   if (code == SN_OK && *d.config.log_file) code = sn_log_open(&d.log, d.config.log_file, &err);
   if (code == SN_OK) code = sn_runtime_folder_make(&d.config, &err);

@@ -15,9 +15,9 @@ typedef struct Integrators {
   const SinewIntegration *run;
   SinewIntegrationReport *report;
   const SinewIntegrationBars *bars;
-  int nknot, nout;  // of the runs that are gone back through
-  int *status;      // (count) of ways back
-  ApiInterrupt *interrupt;
+  int nknot, nout;         // of the runs that are gone back through
+  int *status;             // (count) of ways back
+  ApiInterrupt interrupt;  // that of the first, whose own would begin anew on the thread that takes it
   atomic_int next;
   atomic_int failed;  // the first of the list whose call was refused; count: none
 } Integrators;
@@ -85,7 +85,7 @@ static SinewStatus one(const Integrators *x, int i, SinewError *err) {
 static void work(void *argument, int thread) {
   (void)thread;
   Integrators *x = argument;
-  for (int i = atomic_fetch_add(&x->next, 1); i < x->count && !api_interrupt_look(x->interrupt);
+  for (int i = atomic_fetch_add(&x->next, 1); i < x->count && !api_interrupt_look(&x->interrupt);
        i = atomic_fetch_add(&x->next, 1)) {
     if (one(x, i, NULL) == SINEW_OK) continue;
     int first = atomic_load(&x->failed);
@@ -94,13 +94,13 @@ static void work(void *argument, int thread) {
   }
 }
 
-static void watch(void *argument) { api_interrupt_look(((Integrators *)argument)->interrupt); }
+static void watch(void *argument) { api_interrupt_look(&((Integrators *)argument)->interrupt); }
 
 // Lets all look at the interrupt of the first, or each at its own again.
-static void share_interrupt(const Integrators *x, bool shared) {
+static void share_interrupt(Integrators *x, bool shared) {
   for (int i = 0; i < x->count; ++i) {
     const ApiIntegratorView v = api_integrator_view(x->integrator[i]);
-    *v.asked = shared ? x->interrupt : v.own;
+    *v.asked = shared ? &x->interrupt : v.own;
   }
 }
 
@@ -150,8 +150,9 @@ static SinewStatus check(const SinewBackend *backend, Integrators *x, SinewError
 
 // Works on the whole list; its integrators are checked.
 static SinewStatus work_all(const SinewBackend *backend, Integrators *x, SinewError *err) {
-  x->interrupt = api_integrator_view(x->integrator[0]).own;
-  api_interrupt_begin(x->interrupt);
+  const ApiInterrupt *first = api_integrator_view(x->integrator[0]).own;
+  x->interrupt = (ApiInterrupt){.ask = first->ask, .user = first->user};
+  api_interrupt_begin(&x->interrupt);
   share_interrupt(x, true);
   atomic_store(&x->failed, x->count);
   if (x->count > 1 && sn_pool_size(backend->pool) > 1)
@@ -160,7 +161,7 @@ static SinewStatus work_all(const SinewBackend *backend, Integrators *x, SinewEr
     work(x, 0);
   const int failed = atomic_load(&x->failed);
   SinewStatus status = SINEW_OK;
-  if (api_interrupt_look(x->interrupt))
+  if (api_interrupt_look(&x->interrupt))
     status = api_interrupt_fail(err);
   else if (failed < x->count)
     status = one(x, failed, err);  // once more, for its text

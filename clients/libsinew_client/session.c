@@ -32,7 +32,7 @@ static SinewStatus send_open(SinewSession *session, const SinewSessionDef *def, 
   char text[SN_MESSAGE_ERROR];
   for (const char *const *s = def->settings; s && *s; ++s)
     if (!sn_message_set(&planner->base, *s, text, sizeof text))
-      return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "setting %s", text);
+      return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "setting: %s", text);
   Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
   if (def->latency >= 0) {
     settings.has_latency_case = SINEW__V1__SESSION_SETTINGS__HAS_LATENCY_LATENCY;

@@ -2,6 +2,7 @@
 //   session.c       opens and closes it
 //   sinew_client.c  plans by a deadline, controls
 //   stream.c        continuous mode
+//   tune.c          settings, weights and targets while it runs
 #ifndef SINEW_CLIENTS_LIBSINEW_CLIENT_SESSION_PRIVATE_H_
 #define SINEW_CLIENTS_LIBSINEW_CLIENT_SESSION_PRIVATE_H_
 

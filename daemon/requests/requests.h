@@ -70,7 +70,8 @@ typedef struct SnDaemon {
   SnMetricsText metrics_text;
   SnFlight *flight;  // NULL: there is none
   SnMissBurst misses;
-  bool reloads;  // SIGHUP is heard: there is a file, of settings or of keys, to be read again
+  bool reloads;  // there is a file, of settings or of keys, that SIGHUP has read again; without one it ends the daemon
+  bool hangup;   // SIGHUP is heard
   SnCode (*configure)(void *command_line, SnConfig *config, SnError *err);  // reads the configuration from the start
   void *command_line;
   uint64_t version, reload_failures;  // counts configurations, the first one included; reloads that changed nothing

@@ -267,8 +267,53 @@ static void test_another_limit(void **state) {
   sinew_client_disconnect(client);
 }
 
+static double cost_of(SinewSession *session, const SinewState *start, uint64_t version) {
+  if (sinew_session_plan(session, start, 0.02, &err) != SINEW_OK) fail_msg("%s", err.text);
+  const SinewSessionPlan *plan = sinew_session_current_plan(session);
+  assert_int_equal(plan->config_version, version);
+  double cost;
+  if (sinew_session_evaluate(session, start, plan->ctrl, plan->steps, &cost, NULL, &err) != SINEW_OK)
+    fail_msg("%s", err.text);
+  return cost;
+}
+
+static void change(SinewStatus status, SinewStatus wanted, const char *said) {
+  if (status != wanted) fail_msg("status %d: %s", (int)status, err.text);
+  if (said && !strstr(err.text, said)) fail_msg("'%s' does not say '%s'", err.text, said);
+}
+
+// What a controller changes counts from the next plan on, and is there again after a restart.
+static void test_changes_go_on(void **state) {
+  (void)state;
+  SinewClient *client;
+  SinewSession *session = open_named(&client, "tuned");
+  const SinewState start = sinew_session_info(session)->initial;
+  const double far[3] = {5, 0, 5};
+  const double first = cost_of(session, &start, 1);
+  change(sinew_session_set_target(session, "reach", far, 3, &err), SINEW_OK, NULL);
+  const double away = cost_of(session, &start, 2);
+  assert_true(away > 10 * first);
+  change(sinew_session_set_weight(session, "reach", 0, 0, &err), SINEW_OK, NULL);
+  kill_daemon();
+  sn_test_daemon_spawn(&d, options);
+  assert_true(cost_of(session, &start, 3) < 0.1 * away);
+  change(sinew_session_set(session, "noise_scale=0.3", &err), SINEW_OK, NULL);
+  change(sinew_session_set(session, "latency=0.02", &err), SINEW_OK, NULL);
+  cost_of(session, &start, 5);
+  assert_int_equal(sinew_session_current_plan(session)->lead, 4);
+  change(sinew_session_set(session, "horizon=9", &err), SINEW_ERR_REFUSED, "horizon");
+  change(sinew_session_set(session, "noise_scale=-1", &err), SINEW_ERR_REFUSED, "noise_scale");
+  change(sinew_session_set_weight(session, "reech", 1, 1, &err), SINEW_ERR_REFUSED, "did you mean 'reach'?");
+  change(sinew_session_set_target(session, "reach", far, 2, &err), SINEW_ERR_REFUSED, "2 numbers, allowed is 3");
+  change(sinew_session_set_target(session, "reach", NULL, 0, &err), SINEW_OK, NULL);
+  cost_of(session, &start, 6);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_another_limit),
+                                     cmocka_unit_test(test_changes_go_on),
                                      cmocka_unit_test(test_plans_go_on),
                                      cmocka_unit_test(test_stream_goes_on),
                                      cmocka_unit_test(test_stream_outlasts_an_orderly_end),

@@ -221,10 +221,29 @@ def check_command_line(folder: pathlib.Path) -> None:
 
 
 def check_no_file(folder: pathlib.Path) -> None:
-    """Where there is no file to be read again SIGHUP ends the process, as a terminal that is closed means it."""
+    """Where there is no file to be read again SIGHUP ends the process in order, as a terminal that is closed means it."""
     d = Daemon(folder)
     d.process.send_signal(signal.SIGHUP)
-    assert d.process.wait(20) == -signal.SIGHUP
+    assert d.process.wait(20) == 0
+    assert "event=stopped" in d.log.read_text() and not (folder / "s").exists()
+
+
+def check_nohup(folder: pathlib.Path) -> None:
+    """What is started by nohup outlasts that terminal; where there is a file it is read again."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    file = folder / "sinewd.yaml"
+    file.write_text(GOOD)
+    try:
+        d, other = Daemon(folder), folder / "other"
+        other.mkdir()
+        reloads = Daemon(other, f"--config={file}")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    d.process.send_signal(signal.SIGHUP)
+    d.ask("health")
+    assert reloads.reload() == "READY=1\nSTATUS=reloaded"
+    d.stop()
+    reloads.stop()
 
 
 def check_status(folder: pathlib.Path) -> None:
@@ -240,7 +259,8 @@ def check_status(folder: pathlib.Path) -> None:
 
 def main() -> None:
     """Run all checks, each with a folder of its own."""
-    for check in (check_reload, check_missing, check_runtime_folder, check_machine, check_command_line, check_no_file, check_status):
+    checks = (check_reload, check_missing, check_runtime_folder, check_machine, check_command_line, check_no_file, check_nohup, check_status)
+    for check in checks:
         with tempfile.TemporaryDirectory(prefix="sinew-reload.") as name:
             check(pathlib.Path(name))
 

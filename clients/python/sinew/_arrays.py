@@ -210,6 +210,8 @@ def layout(model: Model, shapes: Mapping[str, tuple[int, ...]], nstep: int | Non
         for name, shape in state_shapes(model).items()
     }
     count = _common_rows([*rows.items(), ("ctrl", ctrl_rows)])
+    if count == 0 and steps > 0:
+        raise ArgumentError("state: no rows, expected one or more")
     one_state = all(n is None or n == 1 for n in rows.values())
     many = ctrl_rows is not None or any(n is not None for n in rows.values())
     return Layout(count, steps, many, one_state, ctrl_rows is None or ctrl_rows == 1, rows)

@@ -30,7 +30,8 @@ _COMMANDS: dict[str, str] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status.
 
-    It is 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C or SIGTERM, 141 where nobody reads what it prints.
+    It is 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C, SIGTERM or SIGHUP, 141 where nobody reads what it
+    prints.
     """
     try:
         try:
@@ -79,13 +80,18 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: files are closed, and what was started is stopped."""
+    """Let SIGTERM do what Ctrl-C does: files are closed, and what was started is stopped.
+
+    So does the end of a terminal (SIGHUP), unless that is ignored, as nohup asks for.
+    """
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    heard = [signal.SIGTERM] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGTERM, signal.SIGHUP]
+    before = {x: signal.signal(x, interrupt) for x in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for x, handler in before.items():
+            signal.signal(x, handler)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sinew import least_squares
-from sinew._arrays import Doubles
+from sinew._arrays import Doubles, number, row, whole
 from sinew._cma import cma
 from sinew._files import reason
 from sinew._journal import Journal, digest_of
@@ -330,11 +330,19 @@ def identify(
         raise ArgumentError(f"integrator: {integrator!r}, expected a mapping of settings or None")
     if optimizer not in _OPTIMIZERS:
         raise ArgumentError(f"optimizer: {optimizer!r}, allowed are {', '.join(_OPTIMIZERS)}")
-    if not 0 <= held_out < 1 or min(iterations, substeps, batch, starts) < 1 or not rate > 0:
+    iterations, substeps = whole("iterations", iterations), whole("substeps", substeps)
+    batch, starts = whole("batch", batch), whole("starts", starts)
+    if (
+        not 0 <= number("held_out", held_out) < 1
+        or min(iterations, substeps, batch, starts) < 1
+        or not number("rate", rate) > 0
+    ):
         raise ArgumentError(
             f"held_out {held_out}, iterations {iterations}, substeps {substeps}, batch {batch}, starts {starts}, rate "
             f"{rate}: allowed are 0 to below 1, and numbers above 0"
         )
+    if not all(0 <= x < 1 for x in row("betas", betas, 2)):
+        raise ArgumentError(f"betas: {betas}, allowed are two numbers from 0 to below 1")
     segments = motions if isinstance(motions, Segments) else Segments.of(motions, steps, stride)
     check_times(segments, substeps, float(parameters.model().opt.timestep))
     kept = len(segments) - round(held_out * len(segments))

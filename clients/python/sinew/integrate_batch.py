@@ -13,7 +13,7 @@ from sinew._arrays import Doubles, as_array, doubles, given, inputs, row, shape_
 from sinew._pool import threads_of_cpu
 from sinew.errors import ArgumentError, LimitError
 from sinew.integrate import ENDS, memory_bytes, native_integrator, wanted_times
-from sinew.model import Model
+from sinew.model import Model, not_a_model
 from sinew.model_tangents import ModelTangents, native_tangents
 from sinew.state import State, StateLike
 
@@ -170,14 +170,14 @@ def integrate_batch(
     DivergedError
         A number of an initial state is NaN or beyond 1e10.
     """
+    if not isinstance(model, Model):
+        raise not_a_model("model", model)
     of = State.of(state)
     if of.time is not None and np.ptp(doubles("time", np.reshape(of.time, -1))) > 0:
         raise ArgumentError("state: times differ, expected one for all bodies")
     knot_time, knot = _knots(model, ctrl, ctrl_time)
     start = inputs(model, of, knot, None)
     n = start.count
-    if n == 0:
-        raise ArgumentError("state: no rows, expected one or more")
     like = native_integrator(model, memory=memory_bytes(memory) // n, **settings)
     wanted = wanted_times(time)
     m = len(wanted)

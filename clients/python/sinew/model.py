@@ -105,7 +105,7 @@ class Model(Named):
         UnsupportedError
             It uses what the engine does not have: a list of all of it.
         """
-        return cls._wrap(_core.Model.load(os.fspath(path)))
+        return cls._wrap(_core.Model.load(os.fsdecode(path)))
 
     from_xml = load
 
@@ -116,11 +116,13 @@ class Model(Named):
         They count as those of a file in `folder` (None: the current one), from where MJCF's includes and meshes are
         found. Raises as `load`.
         """
-        return cls._wrap(_core.Model.read(bytes(data), None if folder is None else os.fspath(folder)))
+        return cls._wrap(_core.Model.read(bytes(data), None if folder is None else os.fsdecode(folder)))
 
     @classmethod
     def from_string(cls, xml: str, folder: str | os.PathLike[str] | None = None) -> Model:
         """Load a model from a text of MJCF, as of a file in `folder`. Raises as `load`."""
+        if not isinstance(xml, str):
+            raise ArgumentError(f"xml: {type(xml).__name__}, expected a text; from_xml reads a file, read takes bytes")
         return cls.read(xml.encode(), folder)
 
     @classmethod
@@ -157,7 +159,7 @@ class Model(Named):
         FileError
             It cannot be written, or what is there is no regular file.
         """
-        self._native.save(os.fspath(path))
+        self._native.save(os.fsdecode(path))
 
     def fields(self) -> list[str]:
         """Return the names of all arrays of the model."""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sinew._arrays import Doubles
+from sinew._arrays import Doubles, doubles
 from sinew._files import reason
 from sinew.errors import ArgumentError, FileError, FormatError, NotFoundError, UnsupportedError
 from sinew.model import Model
@@ -315,6 +315,9 @@ class Parameters:
                 self._spec = mujoco.MjSpec.from_file(os.fspath(source))
         except ValueError as error:
             raise FormatError(f"MuJoCo cannot read the model: {error}") from None
+        except TypeError:
+            kind = type(source).__name__
+            raise ArgumentError(f"source: {kind}, expected a path, a text of MJCF or a mujoco.MjSpec") from None
         self.names = list(parameters)
         self._parameters = [_checked(name, p) for name, p in parameters.items()]
         self._attributes: list[list[_Attribute]] = []
@@ -349,7 +352,7 @@ class Parameters:
                 attribute.set(float(value))
 
     def _taken(self, values: ArrayLike | None) -> Doubles:
-        taken = self.values if values is None else np.asarray(values, float)
+        taken = self.values if values is None else doubles("values", values)
         if taken.shape != (len(self),) or not np.all(np.isfinite(taken)):
             raise ArgumentError(f"values: {taken}, expected {len(self)} finite numbers")
         for name, p, value in zip(self.names, self._parameters, taken, strict=True):

@@ -65,7 +65,8 @@ def _assignment(name: str, value: Any) -> str:
         raise ArgumentError(f"setting {name}: {value!r}, expected one of {', '.join(setting.choices)}")
     if setting.text and not isinstance(value, str):
         raise ArgumentError(f"setting {name}: {value!r}, expected a text")
-    if setting.choices is None and not setting.text and not isinstance(value, int | float | np.integer | np.floating):
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if setting.choices is None and not setting.text and not is_number:
         raise ArgumentError(f"setting {name}: {value!r}, expected a number from {setting.lowest} to {setting.highest}")
     if isinstance(value, str):
         return f"{name}={value}"
@@ -215,6 +216,8 @@ class Planner:
             raise not_a_model("model", model)
         if not isinstance(task, Task):
             raise ArgumentError(f"task: {type(task).__name__}, expected a sinew.Task")
+        if settings is not None and not isinstance(settings, Mapping):
+            raise ArgumentError(f"settings: {settings!r}, expected a mapping of names to values or None")
         assignments = [_assignment(name, value) for name, value in (settings or {}).items()]
         cpu = _core.Backend("cpu", whole("threads", threads))
         backend, fallback = (cpu, None) if device == "cpu" else (_core.Backend(device, 0), cpu)

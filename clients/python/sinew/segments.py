@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sinew._arrays import Doubles, doubles
+from sinew._arrays import Doubles, doubles, whole
 from sinew.errors import ArgumentError
 
 __all__ = ["Motion", "Segments", "check_times"]
@@ -147,6 +147,7 @@ class Segments:
         ArgumentError
             No motion is long enough, or some have controls and others not.
         """
+        steps, stride = whole("steps", steps), whole("stride", stride)
         if steps < 1 or stride < 1:
             raise ArgumentError(f"steps, stride: {steps}, {stride}, allowed are 1 and more")
         some = _given(motions)

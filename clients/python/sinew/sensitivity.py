@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sinew._arrays import Doubles, row
+from sinew._arrays import Doubles, doubles, row
 from sinew.errors import ArgumentError
 from sinew.model import Model
 from sinew.model_tangents import ModelTangents, native_tangents
@@ -87,7 +87,7 @@ def sensitivity(
     columns = 0 if parameters is None else len(parameters)
     first = None if initial is None else _initial(initial, rollout, columns)
     columns = columns if first is None else first.shape[-1]
-    chosen = None if isinstance(sensors, bool) else row("sensors", np.asarray(sensors, float), model.nsensordata)
+    chosen = None if isinstance(sensors, bool) else _chosen(sensors, model.nsensordata)
     state = np.empty((count, rows, model.nstate, columns))
     measured = np.empty((count, rows, model.nsensordata, columns)) if sensors is not False else None
     status = np.empty(count, np.int32)
@@ -98,9 +98,15 @@ def sensitivity(
     return Sensitivity(state[0], None if measured is None else measured[0], status.reshape(()))
 
 
+def _chosen(sensors: ArrayLike, count: int) -> Doubles:
+    """Return which numbers of the sensors count, (nsensordata,): given as such, as True and False, or as numbers."""
+    flags = np.asarray(sensors)
+    return row("sensors", flags.astype(float) if flags.dtype == bool else sensors, count)
+
+
 def _initial(initial: ArrayLike, rollout: Rollout, parameters: int) -> Doubles:
     """Return the derivatives of the initial states, (N, n, P)."""
-    first, n = np.asarray(initial, float), rollout.model.nstate
+    first, n = doubles("initial", initial), rollout.model.nstate
     if first.ndim not in (2, 3) or first.shape[-2] != n or first.shape[-1] < parameters:
         raise ArgumentError(f"initial: shape {first.shape}, expected ({n}, {parameters} or more) or (N, ...)")
     if first.ndim == 3 and first.shape[0] != rollout._count:

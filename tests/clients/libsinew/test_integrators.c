@@ -1,7 +1,10 @@
 // Many integrations on threads: each gets what a run of its own gives it, bit for bit, and so do the ways back; what is
 // refused.
 #include <math.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -208,6 +211,66 @@ static bool had_enough(void *user) {
   return ++caller->asked > caller->after && caller->after >= 0;
 }
 
+// Who is asked in a call: its caller alone, though another thread takes the first integrator.
+typedef struct Asked {
+  pthread_t caller;
+  atomic_int elsewhere;
+} Asked;
+
+static bool look_who(void *user) {
+  Asked *asked = user;
+  if (!pthread_equal(pthread_self(), asked->caller)) atomic_fetch_add(&asked->elsewhere, 1);
+  return false;
+}
+
+// Calls from a thread that has no processor for itself, and waits wherever the other thread of the backend can work: so
+// that one is the first to take an integrator.
+static void *call_slowly(void *user) {
+  Crowd *c = user;
+  SinewError err;
+  cpu_set_t set;
+  sched_getaffinity(0, sizeof set, &set);
+  int one = 0;
+  while (!CPU_ISSET(one, &set)) ++one;
+  CPU_ZERO(&set);
+  CPU_SET(one, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+  SinewBackend *cpu = test_cpu(2);
+  pthread_setschedparam(pthread_self(), SCHED_IDLE, &(struct sched_param){0});
+  ((Asked *)c->def.interrupt_user)->caller = pthread_self();
+  const SinewState from = state_of(c, 0);
+  const SinewIntegrationBars bars = bars_of(c, 0);
+  const SinewIntegration run = run_of(c, 0);
+  for (int k = 0; k < 3; ++k) {
+    test_accepted(sinew_integrators_run(cpu, c->x, 2, &from, &run, c->report, &err), &err);
+    test_accepted(sinew_integrators_vjp(cpu, c->x, 2, &bars, c->status, &err), &err);
+  }
+  sinew_backend_close(cpu);
+  return NULL;
+}
+
+static void caller_alone_is_asked(void **state) {
+  (void)state;
+  static Crowd c;
+  static Asked asked;
+  SinewError err;
+  make(&c);
+  c.def.interrupt = look_who;
+  c.def.interrupt_user = &asked;
+  c.def.largest_step = 1e-5;  // longer than it takes to be asked
+  c.def.memory = (size_t)1 << 26;
+  for (int i = 0; i < 2; ++i) {
+    sinew_integrator_free(c.x[i]);
+    c.x[i] = sinew_integrator_create(&c.def, &err);
+    test_accepted(c.x[i] ? SINEW_OK : err.status, &err);
+  }
+  pthread_t thread;
+  assert_int_equal(pthread_create(&thread, NULL, call_slowly, &c), 0);
+  pthread_join(thread, NULL);
+  assert_int_equal(asked.elsewhere, 0);
+  free_crowd(&c);
+}
+
 // A caller ends runs and ways back, of one integrator and of lists, by the interrupt of the first; what was done before
 // goes on to be had, and the integrators to work.
 static void interrupted(void **state) {
@@ -328,11 +391,9 @@ static void other_models_are_refused(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(as_one_after_the_other),
-      cmocka_unit_test(one_that_is_not_done),
-      cmocka_unit_test(interrupted),
-      cmocka_unit_test(what_is_refused),
-      cmocka_unit_test(other_models_are_refused),
+      cmocka_unit_test(as_one_after_the_other), cmocka_unit_test(one_that_is_not_done),
+      cmocka_unit_test(caller_alone_is_asked),  cmocka_unit_test(interrupted),
+      cmocka_unit_test(what_is_refused),        cmocka_unit_test(other_models_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,6 +164,18 @@ static void answer_evaluate(zmq_msg_t *sender, const Sinew__V1__Request *request
   reply_to(sender, &reply);
 }
 
+static void answer_change(zmq_msg_t *sender, const Sinew__V1__Request *request) {
+  uint8_t bytes[1000];
+  Sinew__V1__Config out = SINEW__V1__CONFIG__INIT;
+  Sinew__V1__Reply reply = SINEW__V1__REPLY__INIT;
+  if (fake.change) sinew__v1__request__free_unpacked(fake.change, NULL);
+  fake.change = sinew__v1__request__unpack(NULL, sinew__v1__request__pack(request, bytes), bytes);
+  reply.id = request->id;
+  reply.body_case = SINEW__V1__REPLY__BODY_SET_CONFIG;
+  reply.set_config = &out;
+  reply_to(sender, &reply);
+}
+
 static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
   Sinew__V1__HelloReply hello = SINEW__V1__HELLO_REPLY__INIT;
   Sinew__V1__CloseReply closed = SINEW__V1__CLOSE_REPLY__INIT;
@@ -189,6 +201,9 @@ static void answer(zmq_msg_t *sender, const Sinew__V1__Request *request) {
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_EVALUATE) {
     answer_evaluate(sender, request);
+    return;
+  } else if (request->body_case == SINEW__V1__REQUEST__BODY_SET_CONFIG) {
+    answer_change(sender, request);
     return;
   } else if (request->body_case == SINEW__V1__REQUEST__BODY_STREAM) {
     begin_stream(sender, request);
@@ -279,6 +294,7 @@ int tear_down(void **state) {
   (void)state;
   stop_thread();
   for (int i = 0; i < nkept; ++i) zmq_msg_close(&kept[i].sender);
+  if (fake.change) sinew__v1__request__free_unpacked(fake.change, NULL);
   zmq_close(fake.router);
   zmq_ctx_term(fake.context);
   unlink(fake.endpoint + strlen("ipc://"));

@@ -37,6 +37,7 @@ typedef struct FakeDaemon {
   double latency, lease, plans_live, stream_lease, stream_deadline, stream_period;
   int candidates, adam_iterations, stream_iterations, stream_gain_rows;
   int gain_rows;                         // asked for with the latest plan
+  Sinew__V1__Request *change;            // latest one of the configuration; NULL: none
   void (*lie)(Sinew__V1__Reply *reply);  // changes what is sent; NULL: nothing
 } FakeDaemon;
 

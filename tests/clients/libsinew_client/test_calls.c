@@ -40,6 +40,16 @@ static void test_null(void **state) {
   expect_status(sinew_session_evaluate(session, NULL, ctrl, 1, &cost, NULL, &err), SINEW_ERR_ARGUMENT);
   expect_status(sinew_session_evaluate(session, &now, NULL, 1, &cost, NULL, &err), SINEW_ERR_ARGUMENT);
   expect_status(sinew_session_evaluate(session, &now, ctrl, 1, NULL, NULL, &err), SINEW_ERR_ARGUMENT);
+  expect_status(sinew_session_set(NULL, "adam_rate=1", &err), SINEW_ERR_ARGUMENT);
+  expect_status(sinew_session_set(session, NULL, &err), SINEW_ERR_ARGUMENT);
+  expect_text("assignment is NULL");
+  expect_status(sinew_session_set_weight(NULL, "reach", 1, 1, &err), SINEW_ERR_ARGUMENT);
+  expect_status(sinew_session_set_weight(session, NULL, 1, 1, &err), SINEW_ERR_ARGUMENT);
+  expect_text("term is NULL");
+  expect_status(sinew_session_set_target(NULL, "reach", ctrl, 1, &err), SINEW_ERR_ARGUMENT);
+  expect_status(sinew_session_set_target(session, "reach", NULL, 1, &err), SINEW_ERR_ARGUMENT);
+  expect_status(sinew_session_set_target(session, "reach", ctrl, -1, &err), SINEW_ERR_ARGUMENT);
+  expect_text("n, -1, is negative");
   expect_status(sinew_session_stream_start(NULL, NULL, &err), SINEW_ERR_ARGUMENT);
   expect_status(sinew_session_stream_send(NULL, &now, &err), SINEW_ERR_ARGUMENT);
   expect_status(sinew_session_stream_send(session, NULL, &err), SINEW_ERR_ARGUMENT);

@@ -64,6 +64,8 @@ static SinewStatus converse(void) {
   note(&first, sinew_session_send(session, &later, 0.1, &err));
   note(&first, sinew_session_receive(session, first == SINEW_OK ? 2 : 0.05, &err));
   note(&first, sinew_session_evaluate(session, &now, ctrl, 2, &cost, NULL, &err));
+  note(&first, sinew_session_set(session, "planner=adam", &err));
+  note(&first, sinew_session_set_target(session, "reach", ctrl, NU, &err));
   note(&first, sinew_session_stream_start(session, NULL, &err));
   note(&first, sinew_session_stream_send(session, &later, &err));
   note(&first, sinew_session_stream_receive(session, first == SINEW_OK ? 2 : 0.05, &err));

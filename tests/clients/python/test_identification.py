@@ -248,6 +248,7 @@ def test_a_bound_that_mujoco_refuses(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "MuJoCo refuses damping = 0.05, mass = -0.5" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 def test_bad_recordings(tmp_path: Path) -> None:
     ctrl, qpos, qvel = runs(tmp_path)
     model, path = sinew.Model.load(tmp_path / "arm.xml"), tmp_path / "run.csv"

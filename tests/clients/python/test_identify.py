@@ -151,6 +151,17 @@ def test_bad_settings(cube: str) -> None:
         identify(parameters, segments, optimizer="sgd")  # type: ignore[arg-type]
     with pytest.raises(errors.ArgumentError, match="rate -1"):
         identify(parameters, segments, rate=-1)
+    for name, bad in (("iterations", 2.0), ("substeps", "1"), ("batch", 0.5), ("starts", None)):
+        with pytest.raises(errors.ArgumentError, match=f"{name}: {bad!r}, expected a whole number"):
+            identify(parameters, segments, **{name: bad})
+    for name in ("steps", "stride"):
+        with pytest.raises(errors.ArgumentError, match=f"{name}: 1.5, expected a whole number"):
+            identify(parameters, tosses(parameters.model(), 1), **{name: 1.5})
+    for betas in ((0.5, 1), (-0.1, 0.9), (0.5, float("nan"))):
+        with pytest.raises(errors.ArgumentError, match=r"betas: .*, allowed are two numbers from 0 to below 1"):
+            identify(parameters, segments, betas=betas)
+    with pytest.raises(errors.ArgumentError, match=r"betas: shape \(3,\), expected \(2,\)"):
+        identify(parameters, segments, betas=(0.5, 0.9, 0.9))  # type: ignore[arg-type]
     with pytest.raises(errors.ArgumentError, match="joint 0 is not free"):
         hinge = "<mujoco><worldbody><body><joint/><geom size='0.1'/></body></worldbody></mujoco>"
         PoseLoss(0.1)(sinew.Model.from_string(hinge), np.zeros((1, 1, 1)), np.zeros((1, 1, 1)), segments)

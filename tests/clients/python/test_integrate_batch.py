@@ -111,6 +111,8 @@ def test_refused_states_and_bars() -> None:
         sinew.integrate_batch(model, start, TIME)
     with pytest.raises(ArgumentError, match="state: no rows, expected one or more"):
         sinew.integrate_batch(model, {"qpos": np.zeros((0, model.nq))}, TIME)
+    with pytest.raises(ArgumentError, match=r"model: str, expected a sinew\.Model; Model\.from_xml reads a file"):
+        sinew.integrate_batch("arm.xml", start, TIME)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="times differ"):
         sinew.integrate_batch(model, {"time": [0, 1.0]}, TIME)
     with pytest.raises(TypeError, match="steps"):

@@ -248,6 +248,8 @@ def test_sensors(zoo: sinew.Model) -> None:
             FormatError,
         ),
         (lambda: sinew.Model.from_string(""), ArgumentError),
+        (lambda: sinew.Model.from_string(b"<mujoco/>"), ArgumentError),
+        (lambda: sinew.Model.from_string(Path("arm.xml")), ArgumentError),
         (lambda: sinew.Model.read(b"SINEW\0" + bytes(3000)), FormatError),
         (lambda: sinew.Model.from_mujoco(3), ArgumentError),
         (

@@ -164,6 +164,10 @@ def test_bad_values() -> None:
         parameters.model([2.0])
     with pytest.raises(errors.ArgumentError, match="expected 1 finite numbers"):
         parameters.model([1.0, 2.0])
+    with pytest.raises(errors.ArgumentError, match="values: numbers of type object, expected real numbers"):
+        parameters.model({"radius": 0.1})  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="source: int, expected a path, a text of MJCF or"):
+        Parameters(3, {"radius": "geom.ball.size[0]"})
     with pytest.raises(errors.ArgumentError, match=r"MuJoCo refuses radius = -0.5: .*size"):
         parameters.model([-0.5])
 

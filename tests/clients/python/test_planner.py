@@ -239,6 +239,7 @@ def test_time_grid(planner: Planner) -> None:
         (lambda p: p.set(adam_rate=-1), ArgumentError, "adam_rate: -1 is out of bounds, allowed is 1e-09 to 10"),
         (lambda p: p.set(adam_rate=np.nan), ArgumentError, "adam_rate: nan"),
         (lambda p: p.set(adam_rate="fast"), ArgumentError, "'fast', expected a number from 1e-09 to 10"),
+        (lambda p: p.set(adam_rate=True), ArgumentError, "True, expected a number from 1e-09 to 10"),
         (lambda p: p.set(adam_rate=None), ArgumentError, "None"),
         (lambda p: p.set(candidates=1.5), ArgumentError, "candidates"),
         (lambda p: p.set(candidates=np.nan), ArgumentError, "candidates"),
@@ -274,6 +275,7 @@ def test_time_grid(planner: Planner) -> None:
         (lambda p: Planner(p.model, p.task, threads="all"), ArgumentError, "threads"),
         (lambda p: Planner(p.model, p.task, device="abacus"), NotFoundError, "abacus"),
         (lambda p: Planner(p.model, p.task, settings={"horizon": 1}), ArgumentError, "horizon: 1"),
+        (lambda p: Planner(p.model, p.task, settings="horizon=9"), ArgumentError, "settings: 'horizon=9', expected a"),
         (lambda p: Planner(sinew.Model.from_string(scenes.PENDULUM), p.task), NotFoundError, ""),
     ],
 )

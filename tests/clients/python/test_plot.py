@@ -273,6 +273,7 @@ def test_lines_differ_in_grey_and_for_the_colour_blind() -> None:
         assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)) > 0.15
 
 
+@pytest.mark.filterwarnings("error::ResourceWarning", "error::pytest.PytestUnraisableExceptionWarning")
 def test_what_is_refused(swept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("one two\n3 4\n")
     (tmp_path / "short").write_text(COLUMNS.replace(" 1.2\n", "\n"))

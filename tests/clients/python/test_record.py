@@ -473,7 +473,7 @@ def recorded_by_command(arm: Arm, path: Path, *arguments: Any, **options: Any) -
     return child
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signals_close_the_file(daemon: Daemon, client: sinew.Client, tmp_path: Path, how: signal.Signals) -> None:
     arm = Arm(client)
     path = tmp_path / "x.mcap"
@@ -493,6 +493,24 @@ def test_signals_close_the_file(daemon: Daemon, client: sinew.Client, tmp_path: 
     plans = [message.plan.sequence for topic, message, _ in plain(path) if topic.endswith("/plan")]
     assert len(plans) == said["plans"] > 10
     assert plans == list(range(plans[0], plans[0] + len(plans)))
+
+
+def test_nohup_outlasts_the_terminal(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    arm = Arm(client)
+
+    def ignore() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    child = recorded_by_command(arm, tmp_path / "x.mcap", "--endpoint", daemon.endpoint, preexec_fn=ignore)
+    try:
+        child.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(1)
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(30) == 0
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def test_full_disk_is_said(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
@@ -527,6 +545,26 @@ def test_a_table_does_not_replace_its_recording(file: Path, tmp_path: Path) -> N
     assert "same is the recording itself" in child.communicate(timeout=60)[1]
     assert child.returncode == 1
     assert file.read_bytes() == before
+
+
+def test_other_sessions_are_told(daemon: Daemon, client: sinew.Client, tmp_path: Path) -> None:
+    """Whose table it is, where a recording has several sessions and none is asked for."""
+    path = tmp_path / "all.mcap"
+    first, second = Arm(client), Arm(client)
+    with Recorder(path, "all", daemon.endpoint) as recorder:
+        while recorder.progress.plans == 0:
+            first.go(1)
+            time.sleep(0.02)
+        second.go(5)
+        wait(lambda: recorder.progress.plans >= 6)
+    ids = (first.session.id, second.session.id)
+    said = sinew_command("export", path, "--what", "costs").communicate(timeout=60)[0]
+    assert f"of session {ids[0]} alone; --session takes another: {ids[1]}" in said
+    told = json.loads(sinew_command("export", path, "--what", "costs", "--json").communicate(timeout=60)[0])
+    assert told["left_out"] == [ids[1]]
+    said = sinew_command("export", path, "--what", "costs", "--session", ids[1]).communicate(timeout=60)[0]
+    assert " costs: " in said
+    assert "--session" not in said
 
 
 def test_tables(file: Path, tmp_path: Path) -> None:

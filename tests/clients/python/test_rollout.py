@@ -172,6 +172,7 @@ X = np.zeros
         ({"ctrl": X((5, 2)) + np.nan}, r"ctrl\[0\]\[0\] of rollout 0: "),
         ({"ctrl": X((0, 2))}, r"ctrl: shape \(0, 2\), expected at least one rollout of one step"),
         ({"ctrl": X((0, 5, 2))}, r"ctrl: shape \(0, 5, 2\), expected at least one rollout of one step"),
+        ({"state": {"qpos": X((0, 12))}}, "state: no rows, expected one or more"),
         ({"ctrl": None}, "ctrl: None"),
         ({"ctrl": None, "nstep": 2.5}, "nstep: 2.5, expected a whole number"),
         ({"ctrl": None, "nstep": -1}, "steps: -1"),

@@ -84,6 +84,10 @@ def test_refusals(parameters: Parameters) -> None:
         sinew.sensitivity(motion, parameters.tangents(), initial=np.zeros((20, 2)))
     with pytest.raises(errors.ArgumentError, match=r"sensors: shape \(2,\), expected \(8,\)"):
         sinew.sensitivity(motion, sensors=[True, False])
+    with pytest.raises(errors.ArgumentError, match="initial: numbers of type <U1, expected real numbers"):
+        sinew.sensitivity(motion, initial=[["a"]] * 20)  # type: ignore[arg-type]
+    with pytest.raises(errors.ArgumentError, match="sensors: numbers of type object, expected real numbers"):
+        sinew.sensitivity(motion, sensors=None)  # type: ignore[arg-type]
     with pytest.raises(errors.ArgumentError, match="not finite"):
         sinew.sensitivity(motion, initial=np.full((20, 1), np.nan))
     motion.close()

@@ -97,6 +97,32 @@ def test_stubborn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not daemon.folder.exists()
 
 
+def test_warnings_as_errors() -> None:
+    """Where all warnings are errors each client closes all of its sockets, and does not wait for one for ever."""
+    code = """
+    import asyncio
+    import sinew
+
+    async def ask(endpoint):
+        async with sinew.AsyncClient(endpoint) as client:
+            await client.health()
+
+    with sinew.serve() as daemon:
+        with daemon.client() as client, client.open("arm_reach") as session:
+            session.plan(session.initial, deadline=0.01)
+            next(client.telemetry(wait=10))
+        asyncio.run(ask(daemon.endpoint))
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def start_python(code: str, **options: Any) -> tuple[subprocess.Popen[str], int]:
     """Start a Python program that serves, prints its daemon's process, and goes on."""
     whole = f"import sinew, os, time, threading\n{textwrap.dedent(code)}"

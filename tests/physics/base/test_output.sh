@@ -5,8 +5,8 @@
 set -euo pipefail
 BIN=$1 SOURCE=$2
 work=$(mktemp -d "${TMPDIR:-/tmp}/sinew-output.XXXXXX")
-daemon=
-trap '[ -z "$daemon" ] || kill -TERM "$daemon" 2>/dev/null || true; wait || true; rm -rf "$work"' EXIT
+daemon= closed=
+trap '[ -z "$daemon$closed" ] || kill -TERM $daemon $closed 2>/dev/null || true; wait || true; rm -rf "$work"' EXIT
 cd "$work"
 arm=$SOURCE/physics/models/arm_reach.xml
 echo '<mujoco' >broken.xml
@@ -42,6 +42,20 @@ if [ -e "$BIN/sinew-bench" ]; then  # not in single precision
   lost 3 sinew-check "$arm" --steps 2 --json
   lost 3 sinew-check "$arm" "$arm" --steps 2
 fi
+# Without standard input, output and error no file of sinewd gets their numbers, so that no line of the log goes into one.
+mkdir state
+"$BIN/sinewd" --backend=cpu --endpoint="ipc://$work/t" --tasks="$SOURCE/planner/tasks" --models="$SOURCE/physics/models" \
+  --state="$work/state" <&- >&- 2>&- &
+closed=$!
+"$BIN/sinewctl" --endpoint "ipc://$work/t" --timeout 20 health >/dev/null
+for fd in 0 1 2; do
+  [ "$(readlink "/proc/$closed/fd/$fd")" = /dev/null ] ||
+    { echo "FAIL  descriptor $fd of sinewd is $(readlink "/proc/$closed/fd/$fd")" >&2; exit 1; }
+done
+kill -TERM "$closed"
+wait "$closed"
+closed=
+[ ! -s state/lock ] || { echo "FAIL  the log is in the lock of the state: $(cat state/lock)" >&2; exit 1; }
 # All of it is told where it can be.
 "$BIN/sinew-import" "$arm" --json | python3 -m json.tool >/dev/null
 kill -TERM "$daemon"

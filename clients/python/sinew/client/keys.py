@@ -148,6 +148,7 @@ class Handshakes:
         """End the watch of a socket that is to be closed."""
         if self.monitor is not None:
             socket.disable_monitor()
+            self.monitor.close(0)  # it is another socket, of which the context would wait for the end
         self.monitor = None
 
     def check(self) -> None:

@@ -134,12 +134,13 @@ def _read_csv(path: Path, model: Model) -> dict[str, Doubles]:
 
 def _read_npz(path: Path, model: Model) -> dict[str, Doubles]:
     try:
-        file = np.load(path)
-        found = {}
-        if not isinstance(file, np.ndarray):
-            with file:
-                names = [name for name in ("time", "motion", *_VECTORS) if name in file.files]
-                found = {name: np.asarray(file[name], float) for name in names}
+        with path.open("rb") as packed:  # one that is damaged is closed, too
+            file = np.load(packed)
+            found = {}
+            if not isinstance(file, np.ndarray):
+                with file:
+                    names = [name for name in ("time", "motion", *_VECTORS) if name in file.files]
+                    found = {name: np.asarray(file[name], float) for name in names}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise FileError(f"{path}: {reason(error)}") from None
     if isinstance(file, np.ndarray):

@@ -109,7 +109,7 @@ def _of_trace(path: Path) -> Loop:
     import zlib
 
     try:
-        with np.load(path) as file:
+        with path.open("rb") as packed, np.load(packed) as file:  # one that is damaged is closed, too
             x: dict[str, NDArray[Any]] = {name: file[name] for name in file.files}
         time, plans = x["time"], x["plan_time"]
         names = {

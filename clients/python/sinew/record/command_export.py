@@ -47,13 +47,17 @@ def run(arguments: argparse.Namespace) -> int:
         made.write_csv(arguments.csv)
     if arguments.npz:
         made.write_npz(arguments.npz)
+    others = recording.opened[1:] if arguments.session is None else []
     columns = {name: made.names.get(name, []) for name in made.columns}
     if arguments.json:
         said = {"what": arguments.what, "rows": len(made), "columns": columns, "remark": recording.remark}
+        said["left_out"] = others
         print(json.dumps({**said, "cut": recording.cut, "csv": arguments.csv, "npz": arguments.npz}))
     else:
         listed = ", ".join(f"{name} ({len(entries)})" if entries else name for name, entries in columns.items())
         print(f"{len(made)} {arguments.what}: {listed}")
+        if others:
+            print(f"of session {recording.opened[0]} alone; --session takes another: {', '.join(map(str, others))}")
         if recording.cut:
             print("the end of the file is not there; this is what comes before")
     return 0

@@ -102,6 +102,11 @@ class Recording:
         self._channels: dict[int, tuple[int, str]] = {}
         self._look()
 
+    @property
+    def opened(self) -> list[int]:
+        """Sessions whose opening the passes so far have come to, in the order of the file."""
+        return [session for session, kind in self._channels.values() if kind == "open"]
+
     def entries(self, kinds: Collection[str] = layout.KINDS, session: int | None = None) -> Iterator[Entry]:
         """Go through the records from the first to the last that is there.
 
