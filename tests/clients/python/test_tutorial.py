@@ -1,4 +1,4 @@
-"""Runs the lines of clients/python/README.md, each block alone, in a program that has what the block names."""
+"""Runs the lines of the pages in clients/python, each block alone, in a program that has what the block names."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import sinew
 
 from daemons import serve_with_keys
 
-README = pathlib.Path(__file__).resolve().parents[3] / "clients" / "python" / "README.md"
-BLOCKS = re.findall(r"^```python\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+PAGES = sorted((pathlib.Path(__file__).resolve().parents[3] / "clients" / "python").glob("*.md"))
+BLOCKS = [b for p in PAGES for b in re.findall(r"^```python\n(.*?)^```$", p.read_text(), re.DOTALL | re.MULTILINE)]
 HAND = """
 <mujoco>
   <worldbody>
@@ -138,7 +138,7 @@ def named(block: str) -> dict[str, Any]:
 
 
 def test_there_are_blocks() -> None:
-    assert len(BLOCKS) >= 9
+    assert len(BLOCKS) >= 18
     assert all(any(long in block for block in BLOCKS) for long in SHORTER)
 
 
@@ -162,4 +162,4 @@ def test_block(number: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
         if "key_file" in block:
             keyed = stack.enter_context(serve_with_keys(tmp_path, {"left-arm": "plan"}))
             block = block.replace("tcp://192.168.1.10:7440", keyed.endpoint)
-        exec(compile(block, f"{README}, block {number}", "exec"), named(block))
+        exec(compile(block, f"block {number} of clients/python/*.md", "exec"), named(block))
