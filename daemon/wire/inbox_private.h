@@ -1,6 +1,6 @@
 // Requests that have been read and wait for their turn: one queue a connection, served in turn. The router is emptied
 // at once, and requests that a connection has waiting are counted here. If the socket library had to hold a connection
-// back, it might never notice that it breaks off, or end the process (README.md). The event loop's alone.
+// back, it might never notice that it breaks off, or end the process (daemon/RUNNING.md). The event loop's alone.
 #ifndef SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
 #define SINEW_DAEMON_WIRE_INBOX_PRIVATE_H_
 
