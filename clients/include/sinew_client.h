@@ -256,8 +256,8 @@ SINEW_API SinewStatus sinew_session_evaluate(SinewSession *session, const SinewS
 //
 // These wait for the daemon's answer. A change is in force from the next iteration on, of plans in progress too.
 // Another planner or latency is in force from the next plan on. SinewSessionPlan.config_version names the version that
-// a plan was made with, one more with each change. In continuous mode plans that come meanwhile are dropped; better
-// ones follow. Others who may steer the session can change it, too, as `sinewctl tune` does.
+// a plan was made with, one more with each change. Plans that come meanwhile are there for the next call that receives.
+// Others who may steer the session can change it, too, as `sinewctl tune` does.
 
 // Changes a setting of the planner, "adam_rate=0.02", or of the session: "latency=0.02", "lease=60", "time_to_live=1".
 // Returns SINEW_ERR_ARGUMENT (there is no such setting, a value of another kind), SINEW_ERR_REFUSED (out of bounds, or
@@ -269,7 +269,8 @@ SINEW_API SinewStatus sinew_session_set(SinewSession *session, const char *assig
 SINEW_API SinewStatus sinew_session_set_weight(SinewSession *session, const char *term, double weight, double terminal,
                                                SinewError *err);
 
-// Changes the target of a term to value[n], n numbers; n = 0: the task's own again. Fails as sinew_session_set_weight.
+// Changes the target of a term to the constant value[n], in the frame and unit of the task's own; n = 0: the task's own
+// again. Fails as sinew_session_set_weight.
 SINEW_API SinewStatus sinew_session_set_target(SinewSession *session, const char *term, const double *value, int n,
                                                SinewError *err);
 

@@ -194,11 +194,29 @@ static bool array_from_json(ProtobufCMessage *message, const ProtobufCFieldDescr
   return true;
 }
 
-static bool unknown_field(const ProtobufCMessageDescriptor *type, const char *name, char *error, size_t size) {
+// Lists the fields of n types, in place of one of the name that none has.
+static void say_unknown(const ProtobufCMessageDescriptor *const *types, int n, const char *kind, const char *name,
+                        const char *more, char *error, size_t size) {
   SnKnownNames known;
   sn_known_begin(&known, name, 0);
-  for (unsigned i = 0; i < type->n_fields; ++i) sn_known_add(&known, type->fields[i].name);
-  snprintf(error, size, "unknown field '%.200s'; there are %s%s", name, sn_known_list(&known), sn_known_near(&known));
+  for (int t = 0; t < n; ++t)
+    for (unsigned i = 0; i < types[t]->n_fields; ++i) sn_known_add(&known, types[t]->fields[i].name);
+  snprintf(error, size, "unknown %s '%.200s'; there are %s%s%s", kind, name, sn_known_list(&known), more,
+           sn_known_near(&known));
+}
+
+int sn_message_owner(const ProtobufCMessageDescriptor *const *types, int n, const char *assignment, const char *kind,
+                     const char *more, char *error, size_t error_size) {
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(assignment, "="), assignment);
+  for (int t = 0; t < n; ++t)
+    if (protobuf_c_message_descriptor_get_field_by_name(types[t], name)) return t;
+  say_unknown(types, n, kind, name, more, error, error_size);
+  return -1;
+}
+
+static bool unknown_field(const ProtobufCMessageDescriptor *type, const char *name, char *error, size_t size) {
+  say_unknown(&type, 1, "field", name, "", error, size);
   return false;
 }
 

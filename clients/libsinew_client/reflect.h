@@ -27,6 +27,11 @@ enum { SN_MESSAGE_ERROR = 3000 };
 // that exist, and says which may be meant.
 bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
+// Tells which of n types has the field that an assignment "name=value" names: the first one. Returns -1 where none has,
+// and a text in error: there is no `kind` of that name, but those of all types, then `more`, and which may be meant.
+int sn_message_owner(const ProtobufCMessageDescriptor *const *types, int n, const char *assignment, const char *kind,
+                     const char *more, char *error, size_t error_size);
+
 // Frees what from_json and set allocated inside the message and empties it; the message itself is the caller's.
 void sn_message_clear(ProtobufCMessage *message);
 

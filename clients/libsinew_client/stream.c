@@ -28,7 +28,11 @@ static SinewStatus stream_request(SinewSession *session, const SinewStreamDef *d
   request.stream = &in;
   Sinew__V1__Reply *reply;
   const SinewStatus status = sn_session_request(session, &request, &reply, err);
-  if (status == SINEW_OK && reply->stream->states == 0) session->read = 0;  // it has just begun
+  const bool anew = status == SINEW_OK && (stop || reply->stream->states == 0);  // plans are numbered anew
+  if (anew) {
+    session->read = 0;
+    sn_wire_forget_stream(session->client, session->info.id);
+  }
   if (status == SINEW_OK) session->streaming = !stop;
   if (status == SINEW_OK) session->stream = *def;
   sn_free_reply(reply);
@@ -59,9 +63,7 @@ SinewStatus sinew_session_stream_start(SinewSession *session, const SinewStreamD
 SinewStatus sinew_session_stream_stop(SinewSession *session, SinewError *err) {
   if (!session) return api_fail(err, SINEW_ERR_ARGUMENT, "session is NULL");
   const SinewStreamDef def = sinew_default_stream();
-  const SinewStatus status = stream_request(session, &def, true, err);
-  session->read = 0;
-  return status;
+  return stream_request(session, &def, true, err);
 }
 
 SinewStatus sinew_session_stream_send(SinewSession *session, const SinewState *state, SinewError *err) {

@@ -1,6 +1,4 @@
 // Changes of a session that runs: settings, weights and targets of its cost.
-#include <string.h>
-
 #include "clients/base/api.h"
 #include "clients/libsinew_client/reflect.h"
 #include "clients/libsinew_client/session_private.h"
@@ -28,16 +26,6 @@ static SinewStatus change_term(SinewSession *session, const char *name, Sinew__V
   return change(session, &in, err);
 }
 
-// Tells whether an assignment is of a setting of the session, not of its planner.
-static bool is_of_session(const char *assignment) {
-  const size_t length = strcspn(assignment, "=");
-  for (unsigned i = 0; i < sinew__v1__session_settings__descriptor.n_fields; ++i) {
-    const char *name = sinew__v1__session_settings__descriptor.fields[i].name;
-    if (strlen(name) == length && !memcmp(name, assignment, length)) return true;
-  }
-  return false;
-}
-
 SinewStatus sinew_session_set(SinewSession *session, const char *assignment, SinewError *err) {
   if (!session) return api_fail(err, SINEW_ERR_ARGUMENT, "session is NULL");
   if (!assignment) return api_fail(err, SINEW_ERR_ARGUMENT, "assignment is NULL");
@@ -45,7 +33,11 @@ SinewStatus sinew_session_set(SinewSession *session, const char *assignment, Sin
   Sinew__V1__SetConfigRequest in = SINEW__V1__SET_CONFIG_REQUEST__INIT;
   Sinew__V1__PlannerSettings planner = SINEW__V1__PLANNER_SETTINGS__INIT;
   Sinew__V1__SessionSettings settings = SINEW__V1__SESSION_SETTINGS__INIT;
-  const bool of_session = is_of_session(assignment);
+  static const ProtobufCMessageDescriptor *const types[] = {&sinew__v1__planner_settings__descriptor,
+                                                            &sinew__v1__session_settings__descriptor};
+  const int owner = sn_message_owner(types, 2, assignment, "setting", "", text, sizeof text);
+  if (owner < 0) return sn_wire_fail(err, SINEW_ERR_ARGUMENT, "%s", text);
+  const bool of_session = owner == 1;
   ProtobufCMessage *message = of_session ? &settings.base : &planner.base;
   if (of_session)
     in.settings = &settings;

@@ -18,6 +18,7 @@
 #include "proto/default_endpoint.h"
 
 enum { PROTOCOL = 1 };
+enum { EARLY = 64 };  // replies that are kept while another one is awaited
 
 // Pauses before a request is sent again: whose session is on its way, and whose connection has ended [s].
 #define COMING_TIME 0.005
@@ -42,6 +43,8 @@ struct SinewClient {
   int retries;
   uint64_t next_id, longest;  // the latest id that was given; the longest request that the daemon reads [bytes], 0: any
   bool stale;                 // the connection has ended since the greeting: it may be another daemon
+  Sinew__V1__Reply *early[EARLY];  // came while another one was awaited, in their order
+  int nearly;
 };
 
 SinewStatus sn_wire_fail(SinewError *err, SinewStatus status, const char *format, ...) {
@@ -74,9 +77,45 @@ static SinewStatus note_end(SinewClient *client, SinewError *err) {
   return status;
 }
 
+static bool is_streamed(const Sinew__V1__Reply *reply) {
+  return reply->body_case == SINEW__V1__REPLY__BODY_PLAN && reply->plan->stream_sequence > 0;
+}
+
+// Takes reply i of those that are kept out.
+static Sinew__V1__Reply *take_early(SinewClient *client, int i) {
+  Sinew__V1__Reply *reply = client->early[i];
+  memmove(client->early + i, client->early + i + 1, sizeof *client->early * (size_t)(--client->nearly - i));
+  return reply;
+}
+
+// Keeps a plan, or the end of continuous mode, for the next one to receive a reply; frees others, which answer requests
+// that nobody waits for any more. Of a session's stream the newest plan counts, and it alone is kept.
+static void keep_early(SinewClient *client, Sinew__V1__Reply *reply) {
+  if (reply->body_case != SINEW__V1__REPLY__BODY_PLAN && reply->body_case != SINEW__V1__REPLY__BODY_STREAM) {
+    sn_free_reply(reply);
+    return;
+  }
+  int old = client->nearly == EARLY ? 0 : -1;
+  for (int i = 0; is_streamed(reply) && i < client->nearly; ++i)
+    if (is_streamed(client->early[i]) && client->early[i]->plan->session == reply->plan->session) old = i;
+  if (old >= 0) sn_free_reply(take_early(client, old));
+  client->early[client->nearly++] = reply;
+}
+
+static void forget_early(SinewClient *client) {
+  while (client->nearly > 0) sn_free_reply(take_early(client, 0));
+}
+
+void sn_wire_forget_stream(SinewClient *client, uint64_t session) {
+  for (int i = client->nearly - 1; i >= 0; --i)
+    if (is_streamed(client->early[i]) && client->early[i]->plan->session == session)
+      sn_free_reply(take_early(client, i));
+}
+
 // A fresh socket: replies to what the old one sent can no longer arrive.
 static SinewStatus reconnect(SinewClient *client, SinewError *err) {
   SinewStatus status = note_end(client, err);
+  forget_early(client);
   if (status != SINEW_OK) return status;
   sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
@@ -147,6 +186,10 @@ static SinewStatus receive_once(SinewClient *client, double wait, Sinew__V1__Rep
 
 SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err) {
   const double until = sn_clock_now() + wait;
+  if (client->nearly > 0) {
+    *reply = take_early(client, 0);
+    return SINEW_OK;
+  }
   for (;;) {
     const SinewStatus status = receive_once(client, until - sn_clock_now(), reply, err);
     if (status != SINEW_ERR_TIMEOUT || !(sn_clock_now() < until)) return status;
@@ -189,8 +232,8 @@ static const char *absence(const char *endpoint) {
   return errno == EACCES ? ": its folder may not be looked into" : ": there is no such socket; does sinewd run?";
 }
 
-// Waits for the reply with this id, until then at most, and no longer than the connection lasts; replies to older
-// requests are dropped.
+// Waits for the reply with this id, until then at most, and no longer than the connection lasts; plans that come
+// meanwhile are kept.
 static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, Sinew__V1__Reply **reply,
                                SinewError *err) {
   // The end of the connection may have been read when the request was sent: nothing more would come.
@@ -204,7 +247,7 @@ static SinewStatus await_reply(SinewClient *client, uint64_t id, double until, S
     if (status != SINEW_OK) return status;
     // Id 0 answers a request that the daemon could not read: ours, since we wait for nothing else.
     if ((*reply)->id == id || (*reply)->id == 0) return SINEW_OK;
-    sn_free_reply(*reply);
+    keep_early(client, *reply);
     *reply = NULL;
   }
   return SINEW_ERR_TIMEOUT;
@@ -424,6 +467,7 @@ SinewClient *sn_wire_connect(const SinewClientDef *given, void *context, SinewEr
 
 void sinew_client_disconnect(SinewClient *client) {
   if (!client) return;
+  forget_early(client);
   sn_handshake_forget(&client->handshake, client->socket);
   if (client->socket) zmq_close(client->socket);
   if (client->telemetry) zmq_close(client->telemetry);

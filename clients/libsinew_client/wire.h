@@ -28,9 +28,13 @@ SinewStatus sn_wire_ask(SinewClient *client, Sinew__V1__Request *request, bool o
 
 // Sends a request and goes on; *id, which may be NULL, gets the request's id.
 SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint64_t *id, SinewError *err);
-// Receives any reply, waiting at most `wait` seconds. It is the caller's as above. Returns SINEW_ERR_TIMEOUT, and
-// leaves err as it is, when none came.
+// Receives any reply, waiting at most `wait` seconds; first the plans that have come while another reply was awaited.
+// It is the caller's as above. Returns SINEW_ERR_TIMEOUT, and leaves err as it is, when none came.
 SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err);
+
+// Drops the plan of a session's stream that has come while another reply was awaited: the stream has ended or begins,
+// and its plans are numbered anew.
+void sn_wire_forget_stream(SinewClient *client, uint64_t session);
 
 // Frees a reply; accepts NULL.
 void sn_free_reply(Sinew__V1__Reply *reply);
@@ -57,7 +61,7 @@ SinewStatus sn_wire_subscribe(SinewClient *client, const char *endpoint, SinewEr
 SinewStatus sn_wire_telemetry(SinewClient *client, double wait, Sinew__V1__Telemetry **telemetry, SinewError *err);
 
 // Returns a file descriptor that becomes readable when there may be a reply, for poll(). It says so once: read all
-// replies after each sn_wire_send and whenever it is readable. It changes when sn_request has timed out.
+// replies after each sn_wire_send or sn_request, and whenever it is readable. It changes when sn_request has timed out.
 int sn_wire_descriptor(const SinewClient *client);
 
 // Returns the address of the daemon, that of its default endpoint included. It is the client's.

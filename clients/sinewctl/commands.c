@@ -89,41 +89,26 @@ static bool assign_term(Call *call, const char *word, const char *dot, Sinew__V1
   return sn_message_set(&r->terms[i]->base, dot + 1, call->error, sizeof call->error);
 }
 
-// Says which settings there are, in place of one that does not exist.
-static bool unknown_setting(Call *call, const char *name, bool terms) {
-  static const ProtobufCMessageDescriptor *const types[] = {&sinew__v1__planner_settings__descriptor,
-                                                            &sinew__v1__session_settings__descriptor};
-  SnKnownNames known;
-  sn_known_begin(&known, name, 0);
-  for (size_t t = 0; t < sizeof types / sizeof *types; ++t)
-    for (unsigned i = 0; i < types[t]->n_fields; ++i) sn_known_add(&known, types[t]->fields[i].name);
-  snprintf(call->error, sizeof call->error, "unknown setting '%s'; there are %s%s%s", name, sn_known_list(&known),
-           terms ? ", and of a term of the cost TERM.weight, TERM.terminal_weight, TERM.target, TERM.own_target" : "",
-           sn_known_near(&known));
-  return false;
-}
-
-static const ProtobufCFieldDescriptor *field_of(const ProtobufCMessageDescriptor *type, const char *name) {
-  return protobuf_c_message_descriptor_get_field_by_name(type, name);
-}
-
 // name=value words go to the planner's settings or, if it has no such name, to the session's; those with a dot in the
 // name to the terms of `tune`, which is NULL where terms cannot be changed.
 static bool assign(Call *call, int first, Sinew__V1__PlannerSettings **planner, Sinew__V1__SessionSettings **session,
                    Sinew__V1__SetConfigRequest *tune) {
+  static const ProtobufCMessageDescriptor *const settings[] = {&sinew__v1__planner_settings__descriptor,
+                                                               &sinew__v1__session_settings__descriptor};
+  static const char terms[] =
+      ", and of a term of the cost TERM.weight, TERM.terminal_weight, TERM.target, TERM.own_target";
   for (int i = first; i < call->opt->nword; ++i) {
     const char *word = call->opt->word[i];
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
     const char *dot = memrchr(word, '.', strcspn(word, "="));
     if (dot) {
       if (!tune) return complain(call, "'%s': terms of the cost are changed by tune, once the session is open", word);
       if (!assign_term(call, word, dot, tune)) return false;
       continue;
     }
-    const bool is_session = field_of(&sinew__v1__session_settings__descriptor, name);
-    if (!is_session && !field_of(&sinew__v1__planner_settings__descriptor, name))
-      return unknown_setting(call, name, tune != NULL);
+    const int owner =
+        sn_message_owner(settings, 2, word, "setting", tune ? terms : "", call->error, sizeof call->error);
+    if (owner < 0) return false;
+    const bool is_session = owner == 1;
     if (is_session && !*session) {
       if (!(*session = malloc(sizeof **session))) abort();
       sinew__v1__session_settings__init(*session);

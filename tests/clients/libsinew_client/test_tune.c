@@ -37,7 +37,8 @@ static void test_settings(void **state) {
   const int requests = fake.requests;
   start_thread();
   expect_status(sinew_session_set(session, "adam_rat=1", &err), SINEW_ERR_ARGUMENT);
-  expect_text("setting: unknown field 'adam_rat'");
+  expect_text("unknown setting 'adam_rat'; there are");
+  expect_text("latency");
   expect_text("did you mean 'adam_rate'?");
   expect_status(sinew_session_set(session, "adam_rate=fast", &err), SINEW_ERR_ARGUMENT);
   expect_text("setting: adam_rate: expected a number");
@@ -82,8 +83,57 @@ static void test_terms(void **state) {
   sinew_client_disconnect(client);
 }
 
+// Plans of a stream that come while a change waits for its answer are not lost, the newest of them; but those of a
+// stream that has ended are.
+static void test_streams_go_on(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewStreamDef def = sinew_default_stream();
+  fake.better = 3;
+  expect_status(sinew_session_stream_start(session, &def, &err), SINEW_OK);
+  for (int tick = 1; tick <= 20; ++tick) {
+    const SinewState at = state_at(tick);
+    const double target[1] = {tick};
+    expect_status(sinew_session_stream_send(session, &at, &err), SINEW_OK);
+    expect_status(sinew_session_set_target(session, "reach", target, 1, &err), SINEW_OK);
+    expect_status(sinew_session_stream_receive(session, 0, &err), SINEW_OK);
+    assert_int_equal(sinew_session_current_plan(session)->stream_number, 3 * tick);
+    assert_true(sinew_session_current_plan(session)->state_time == tick);
+    expect_status(sinew_session_stream_receive(session, 0, &err), SINEW_ERR_TIMEOUT);
+  }
+  const SinewState late = state_at(21), next = state_at(22);
+  expect_status(sinew_session_stream_send(session, &late, &err), SINEW_OK);
+  expect_status(sinew_session_stream_stop(session, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 0, &err), SINEW_ERR_TIMEOUT);
+  expect_status(sinew_session_stream_start(session, &def, &err), SINEW_OK);
+  expect_status(sinew_session_stream_send(session, &next, &err), SINEW_OK);
+  expect_status(sinew_session_stream_receive(session, 5, &err), SINEW_OK);
+  assert_true(sinew_session_current_plan(session)->state_time == 22);
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
+// So it is with the plan of a state that was sent without waiting.
+static void test_sent_states_go_on(void **state) {
+  (void)state;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_on(client, NULL);
+  const SinewState at = state_at(7);
+  expect_status(sinew_session_send(session, &at, 0.02, &err), SINEW_OK);
+  expect_status(sinew_session_set(session, "adam_rate=0.25", &err), SINEW_OK);
+  expect_status(sinew_session_receive(session, 0, &err), SINEW_OK);
+  assert_true(sinew_session_current_plan(session)->state_time == 7);
+  expect_status(sinew_session_send(session, &at, 0.02, &err), SINEW_OK);
+  expect_status(sinew_session_set(session, "adam_rate=0.5", &err), SINEW_OK);  // its plan is freed with the client
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_settings, set_up, tear_down),
-                                     cmocka_unit_test_setup_teardown(test_terms, set_up, tear_down)};
+                                     cmocka_unit_test_setup_teardown(test_terms, set_up, tear_down),
+                                     cmocka_unit_test_setup_teardown(test_streams_go_on, set_up, tear_down),
+                                     cmocka_unit_test_setup_teardown(test_sent_states_go_on, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
