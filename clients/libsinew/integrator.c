@@ -210,7 +210,6 @@ static SinewStatus begin(SinewIntegrator *x, const SinewState *from, SinewError 
   cfd.on = x->cfd.use == SINEW_CFD_FORWARD;
   sn_world_reset(&h->model, &h->world);
   *h->world.cfd = sn_cfd(&cfd);
-  memset(h->world.ctrl, 0, sizeof *h->world.ctrl * (size_t)h->model.nu);
   const SinewStatus status = api_set_state(&h->model, &h->world, from, "sinew_integrator_run", err);
   memcpy(x->start, h->world.qpos, sizeof *x->start * (size_t)h->model.nq);
   return status;

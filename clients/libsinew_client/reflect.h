@@ -27,8 +27,9 @@ enum { SN_MESSAGE_ERROR = 3000 };
 // that exist, and says which may be meant.
 bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
-// Tells which of n types has the field that an assignment "name=value" names: the first one. Returns -1 where none has,
-// and a text in error: there is no `kind` of that name, but those of all types, then `more`, and which may be meant.
+// Tells which of n types has the field that an assignment "name=value" names: the first one. Returns -1 where none has.
+// The text in error then says that there is no such `kind`, lists the names of all types and `more`, and says which may
+// be meant.
 int sn_message_owner(const ProtobufCMessageDescriptor *const *types, int n, const char *assignment, const char *kind,
                      const char *more, char *error, size_t error_size);
 

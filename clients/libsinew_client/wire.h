@@ -32,8 +32,8 @@ SinewStatus sn_wire_send(SinewClient *client, Sinew__V1__Request *request, uint6
 // It is the caller's as above. Returns SINEW_ERR_TIMEOUT, and leaves err as it is, when none came.
 SinewStatus sn_wire_receive(SinewClient *client, double wait, Sinew__V1__Reply **reply, SinewError *err);
 
-// Drops the plan of a session's stream that has come while another reply was awaited: the stream has ended or begins,
-// and its plans are numbered anew.
+// Drops the plan of a session's stream that has come while another reply was awaited. Serves where the stream has ended
+// or begins, since its plans are numbered anew then.
 void sn_wire_forget_stream(SinewClient *client, uint64_t session);
 
 // Frees a reply; accepts NULL.

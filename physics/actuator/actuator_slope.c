@@ -101,9 +101,7 @@ SN_LOCAL void slope_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to
   sn_muscle_model_vjp(SN_MUSCLE_GAIN_SLOPE, m->muscle_gain + SN_NMUSCLE * i, to->muscle_gain + SN_NMUSCLE * i,
                       w->actuator_length[out], w->actuator_velocity[out], bar * input);
 }
-#endif
 
-#if defined(SN_MODEL_BARS)
 // The slope by length of actuator i by the model, with the bar `bar`.
 SN_LOCAL void stretch_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int i, sn_real input, sn_bar bar) {
   const int out = m->actuator_outadr[i], type = m->actuator_biastype[i];

@@ -28,7 +28,7 @@ SN_FUNC void sn_kinematics_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
 SN_FUNC void sn_welded_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int body, const sn_bar *force,
                                  const sn_bar *torque);
 // Adds what wrenches on links, and dof_wrench, dof_pull and dof_own give to the bars of frames, joints, geoms and
-// sites.
+// sites. Zeroes dof_own and the wrenches of geoms, sites and bodies.
 SN_FUNC void sn_kinematics_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a);
 #endif
 // Propagates the motions: turns motion into twist of links, ten_rate and trn_rate. Reads ten_J, actuator_moment, cdof.

@@ -12,6 +12,11 @@
 // to roots:
 //   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
 // k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
+//
+// By the model M_ii = S' I S, S the axis of dof i and I the inertia of all behind it. Where that is displaced by a
+// twist d, dM_ii = -2 d . (S xx I S), a wrench on each link; where S is moved, dM_ii = 2 (I S) . dS. Of one link of
+// mass m, centre c and inertia J about it dM_ii = |u|^2 dm + 2 m u . (w x dc) + w' dJ w, w the turn of S and u its
+// velocity at c.
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 

@@ -12,8 +12,7 @@
 // Adjoint. G of adjoint.h has, for each term with rates r_z = J z of the motions, s and k of these names,
 //   -s r_lambda r_a - k r_lambda r_v  [+ s r_y (r_a - r_+) for dofs of such a free body]
 // s and k are functions of length, velocity and input, whose derivatives they hand on, and of stiffness, damping, rests
-// and tables of the model. What the diagonal of B does to
-// impedances is in metric_bar (constraint/metric_rows.c).
+// and tables of the model. What the diagonal of B does to impedances is in metric_bar (constraint/metric_rows.c).
 #include "physics/actuator/actuator.h"
 #include "physics/base/polynomial.h"
 #include "physics/dynamics/dynamics.h"
@@ -131,8 +130,9 @@ SN_LOCAL void metric_spring3_vjp(const sn_real *poly, const sn_real *dif, sn_bar
 }
 
 #if defined(SN_MODEL_BARS)
-// The slope of the spring of joint j, stretched by x, has the bar `bar`; x that of `dif` (n numbers, 1 or 3). `first`:
-// of these in the joint's position. Rests of turns are the compiler's, those of springs that yield the state's.
+// The slope of the spring of joint j, stretched by x, has the bar `bar`; dif: the bars of what it is stretched by (n
+// numbers: 1, 3 of a free joint's place, none of a turn, whose rest is the compiler's). Rests that yield are the
+// state's.
 SN_LOCAL void metric_joint_model_vjp(const SnModel *m, SnModelBar *to, int j, sn_real x, sn_bar bar, const sn_bar *dif,
                                      int n) {
   sn_polynomial_slope_vjp(to->jnt_stiffness ? to->jnt_stiffness + j : NULL,

@@ -105,9 +105,9 @@ int sn_cost_find(const SnCost *cost, const char *name);
 SnCode sn_cost_no_term(const SnCost *cost, const char *name, SnError *err);
 
 // Puts the world into the task's initial state: keyframe, named joints, change by the seed (0: none). Then steps it
-// under zero control for task->settle [s]. At last sets joint velocities, puts free bodies in place, and sets time and
-// controls to 0. Runs on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT when the clock reaches
-// `until` before (NULL: there is no end).
+// for task->settle [s] under the controls of sn_ctrl_reset, which it leaves. At last sets joint velocities, puts free
+// bodies in place, and sets the time to 0. Runs on the host only. Returns SN_ERR_STATE when it diverges, SN_ERR_TIMEOUT
+// when the clock reaches `until` before (NULL: there is no end).
 SnCode sn_task_reset(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, uint64_t seed,
                      const SnClock *clock, double until, SnError *err);
 

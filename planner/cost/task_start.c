@@ -100,7 +100,7 @@ static void place_bodies(const SnTask *task, const SnModel *m, SnWorld *w, uint6
   }
 }
 
-// Steps the body under zero control until it has settled.
+// Steps the body under the controls of a reset until it has settled.
 static SnCode settle(const SnTask *task, const SnModel *m, SnWorld *w, SnLane *lane, const SnClock *clock, double until,
                      SnError *err) {
   const long steps = lround(task->settle / (double)m->opt.timestep);

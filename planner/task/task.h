@@ -189,13 +189,13 @@ typedef struct SnTask {
   int nbody;
   SnBodyState *body;      // (nbody) put there after the settling
   double activation;      // initial activation of every muscle
-  double settle;          // time under zero control before the start [s]
+  double settle;          // time under the controls of a reset before the start [s]
   double perturb_joints;  // half width of the uniform change of each hinge and slide joint by the seed [rad, m]
   double perturb_bodies;  // half width for each component of the velocity of the bodies above [m/s]
   double perturb_plan;    // half width for each control of the initial plan, in halves of its range
   int nperturb;
   SnNamedValue *perturb;  // (nperturb) half widths of named joints, in place of perturb_joints
-  double plan_initial;    // initial plan: every control, clamped to its range
+  double plan_initial;    // initial plan: every control, clamped to its range; 0: those of a reset
   bool plan_keyframe;     // the controls of the keyframe, in place of plan_initial
   int nplan;
   SnNamedValue *plan;  // (nplan) controls of named actuators, in place of plan_initial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import signal
 import sys
@@ -31,17 +32,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; returns its exit status.
 
     It is 0, 1 after an error, 2 for wrong usage, 130 after Ctrl-C, SIGTERM or SIGHUP, 141 where nobody reads what it
-    prints.
+    prints, and where the terminal is gone that it prints to.
     """
+    _reserve_standard_streams()
+    streams = [x for x in (sys.stdout, sys.stderr) if x is not None]
+    gone = {errno.EPIPE} | ({errno.EIO} if any(x.isatty() for x in streams) else set())
     try:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()  # a reader that has gone, as head does, is noticed here
-    except BrokenPipeError:
+            for stream in streams:
+                stream.flush()  # a reader that has gone, as head does, is noticed here
+    except OSError as error:
+        if error.errno not in gone:
+            raise
         with open(os.devnull, "w") as nothing:
-            os.dup2(nothing.fileno(), sys.stdout.fileno())  # else the interpreter complains at its end
+            for stream in streams:
+                os.dup2(nothing.fileno(), stream.fileno())  # else the interpreter complains at its end
         return 141
+
+
+def _reserve_standard_streams() -> None:
+    """Open nothing in the place of standard streams that are closed: files and sockets must not get their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _run(arguments: Sequence[str] | None) -> int:
