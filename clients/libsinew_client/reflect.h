@@ -28,8 +28,8 @@ enum { SN_MESSAGE_ERROR = 3000 };
 bool sn_message_set(ProtobufCMessage *message, const char *assignment, char *error, size_t error_size);
 
 // Tells which of n types has the field that an assignment "name=value" names: the first one. Returns -1 where none has.
-// The text in error then says that there is no such `kind`, lists the names of all types and `more`, and says which may
-// be meant.
+// The text in error then says that there is no such `kind`. It lists the names of all types, then `more`, and says
+// which may be meant.
 int sn_message_owner(const ProtobufCMessageDescriptor *const *types, int n, const char *assignment, const char *kind,
                      const char *more, char *error, size_t error_size);
 

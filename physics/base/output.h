@@ -10,8 +10,7 @@ bool sn_output_flush(void);
 
 // Makes the program end with `status`, and say why, where its output cannot be written. Keeps `program`, its name. A
 // program calls this once, before it prints or opens anything; help counts too, after which argp ends the program
-// itself. Where there is a /dev/null, no file of the program gets the number of a standard stream that it was started
-// without.
+// itself. Keeps the numbers of standard streams that the program was started without from its files, by /dev/null.
 void sn_output_guard(const char *program, int status);
 // Does so now, in place of at the end: for processes that end by _exit.
 void sn_output_check(void);
