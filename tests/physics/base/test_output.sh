@@ -48,7 +48,13 @@ mkdir state
   --state="$work/state" <&- >&- 2>&- &
 closed=$!
 "$BIN/sinewctl" --endpoint "ipc://$work/t" --timeout 20 health >/dev/null
+emulated=$(readlink "/proc/$closed/exe")
+case $emulated in
+  *qemu*) echo "left out: numbers of files, which $emulated has taken before the program begins" ;;
+  *) emulated= ;;
+esac
 for fd in 0 1 2; do
+  [ -z "$emulated" ] || continue
   [ "$(readlink "/proc/$closed/fd/$fd")" = /dev/null ] ||
     { echo "FAIL  descriptor $fd of sinewd is $(readlink "/proc/$closed/fd/$fd")" >&2; exit 1; }
 done
