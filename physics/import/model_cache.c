@@ -1,6 +1,7 @@
 // An entry of the cache is two files: KEY.sinew, the flat model, and KEY.files, which holds for it: a line
-// "sinew-cache 2 <checksum of the model>" and the list of inputs (model_inputs.c). KEY is the hash of the XML's path,
-// or, for bytes from memory, "memory-" and a part of their hash: of those the cache keeps so many and no more.
+// "sinew-cache 3 <checksum of the model>" and the list of inputs (model_inputs.c). KEY is the hash of the XML's path,
+// or, for bytes from memory, "memory-" and a part of their hash: of those the cache keeps so many and no more. Programs
+// in single precision have entries of their own, since an image has the numbers that its importer rounded.
 #include "physics/import/model_cache.h"
 
 #include <dirent.h>
@@ -87,7 +88,7 @@ static bool image_checksum(const char *path, uint64_t *checksum) {
 static bool write_list(const char *files, uint64_t image, const SnModelInputs *inputs) {
   SnDraft draft;
   if (!sn_draft_begin(&draft, files, true)) return false;
-  const bool ok = fprintf(draft.to, "sinew-cache 2 %" PRIx64 "\n", image) > 0;
+  const bool ok = fprintf(draft.to, "sinew-cache 3 %" PRIx64 "\n", image) > 0;
   return sn_draft_end(&draft, files, 0600, ok && sn_model_inputs_write(inputs, draft.to));
 }
 
@@ -96,7 +97,7 @@ static bool write_list(const char *files, uint64_t image, const SnModelInputs *i
 static SnModel *find(const Entry *e, uint64_t seed, SnModelInputs **inputs) {
   FILE *list = sn_file_open(e->files);
   uint64_t image = 0, present = 0;
-  bool ok = list && fscanf(list, "sinew-cache 2 %" SCNx64, &image) == 1;
+  bool ok = list && fscanf(list, "sinew-cache 3 %" SCNx64, &image) == 1;
   SnModelInputs *read = ok ? sn_model_inputs_recall(list, seed) : NULL;
   if (list) fclose(list);
   ok = read && image_checksum(e->model, &present) && present == image;
@@ -312,6 +313,11 @@ void sn_model_cache_close(SnModelCache *c) { free(c); }
 
 void sn_model_cache_cancel(SnModelCache *c) { atomic_store(&c->cancelled, true); }
 
+// Hash of a path, another one in single precision.
+static uint64_t hash_of(const char *path) {
+  return XXH3_64bits_withSeed(path, strlen(path), sizeof(double) / sizeof(sn_real) - 1);
+}
+
 // The model of the cache's entry KEY, or else of an import.
 static SnModel *load(SnModelCache *c, const Source *from, const char *key, SnModelInputs **inputs, SnError *err) {
   Entry e;
@@ -329,7 +335,7 @@ SnModel *sn_model_cache_load(SnModelCache *c, const char *file, SnModelInputs **
     sn_fail(err, SN_ERR_IO, "%s: %s", file, strerror(errno));
     return NULL;
   }
-  snprintf(key, sizeof key, "%016" PRIx64, (uint64_t)XXH3_64bits(path, strlen(path)));
+  snprintf(key, sizeof key, "%016" PRIx64, hash_of(path));
   return load(c, &(Source){.name = path, .path = path}, key, inputs, err);
 }
 
@@ -355,7 +361,7 @@ SnModel *sn_model_cache_read(SnModelCache *c, const void *bytes, size_t size, co
     sn_fail(err, SN_ERR_IO, "folder %s: %s", folder, strerror(errno));
     return NULL;
   }
-  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, XXH3_64bits(path, strlen(path)));
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes, size, hash_of(path));
   snprintf(key, sizeof key, "memory-%02x", (unsigned)(hash.high64 % MEMORY_ENTRIES));
   SnModelInputs *inputs;
   const Source from = {.name = "model in memory", .bytes = bytes, .size = size, .folder = path, .seed = hash.low64 | 1};

@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,6 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <cmocka.h>
 
@@ -258,6 +261,21 @@ static void a_compiled_model_is_the_one_of_its_xml(void **state) {
   assert_text(&no, SN_ERR_FORMAT, "ball.mjb: MuJoCo cannot load it: Truncated model file");
   no = load_error(c, write_file("empty.mjb", ""));
   assert_text(&no, SN_ERR_FORMAT, "empty.mjb: MuJoCo cannot load it: it says no reason");
+  sn_model_cache_close(c);
+}
+
+// An image has numbers as its importer has rounded them: programs in single precision do not share those of others.
+static void precisions_have_entries_of_their_own(void **state) {
+  (void)state;
+  SnModelCache *c = open_cache(NULL, 60);
+  SnError err = {0};
+  const char *file = write_file("rounded.xml", ball);
+  char path[PATH_MAX], entry[PATH_MAX];
+  assert_non_null(realpath(file, path));
+  snprintf(entry, sizeof entry, "%s/%016" PRIx64 ".sinew", in_folder("cache"),
+           (uint64_t)XXH3_64bits(path, strlen(path)));
+  sn_model_free(load(c, path, &err));
+  assert_int_equal(access(entry, F_OK) == 0, sizeof(sn_real) == sizeof(double));
   sn_model_cache_close(c);
 }
 
@@ -617,6 +635,7 @@ int main(void) {
       cmocka_unit_test(inputs_tell_changes),
       cmocka_unit_test(a_change_while_importing_is_noticed),
       cmocka_unit_test(a_compiled_model_is_the_one_of_its_xml),
+      cmocka_unit_test(precisions_have_entries_of_their_own),
       cmocka_unit_test(a_damaged_entry_is_imported_again),
       cmocka_unit_test(bad_files_give_the_importers_text),
       cmocka_unit_test(lost_statuses_do_no_harm),
