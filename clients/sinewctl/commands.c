@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "physics/base/known_names.h"
-
 static bool complain(Call *call, const char *format, const char *what) {
   snprintf(call->error, sizeof call->error, format, what);
   return false;

@@ -285,12 +285,18 @@ SN_FUNC sn_bar sn_scaled_force(const SnWorld *w, const SnAdjoint *a, int row) {
   return a->row_lambda[row] * w->efc_force[row] - a->row_c[row] * (w->efc_R[row] * sn_row_adhesion(w, row));
 }
 
+// Rate of a row at the end of a step of `discrete` that its reference would make.
+SN_LOCAL sn_real end_rate(const SnModel *m, const SnWorld *w, int row) {
+  const sn_real aref = w->efc_aref[row] - w->efc_R[row] * sn_row_adhesion(w, row);
+  return w->efc_vel[row] + sn_timestep(m, w) * aref;
+}
+
 // d aref / dd under `discrete`, of a row whose spring corrects `depth`.
 SN_LOCAL sn_real reference_slope(const SnModel *m, const SnWorld *w, int row, sn_real depth) {
   const sn_real *kbip = w->efc_KBIP + 4 * row, h = sn_timestep(m, w), s = spring_factor(m, w, kbip);
-  const sn_real v = w->efc_vel[row], aref = w->efc_aref[row] - w->efc_R[row] * sn_row_adhesion(w, row);
-  if (is_resolved(m, w, kbip)) return kbip[1] / (2 * kbip[2] * s) * (v + h * aref);
-  return kbip[0] / s * (depth - h * (v + h * aref));
+  const sn_real rate = end_rate(m, w, row);
+  if (is_resolved(m, w, kbip)) return kbip[1] / (2 * kbip[2] * s) * rate;
+  return kbip[0] / s * (depth - h * rate);
 }
 
 // True where R under `discrete` is that of the largest impedance.
@@ -356,14 +362,13 @@ SN_LOCAL void row_model_vjp(const SnModel *m, const SnWorld *w, const SnAdjoint 
   const sn_bar c = a->row_c[row];
   const sn_bar force = sn_scaled_force(w, a, row);
   const bool metric = sn_has_metric(m);
-  sn_real slope, depth = sn_reference_depth(m, w, row, &slope), vel = w->efc_vel[row], s = 1;
+  sn_real slope, depth = sn_reference_depth(m, w, row, &slope), vel = w->efc_vel[row];
   bar->impedance += metric ? c * reference_slope(m, w, row, depth) : c * kbip[0] * depth;
   if (metric) {  // of springs at the end of the step
-    const sn_real h = sn_timestep(m, w);
-    s = spring_factor(m, w, kbip);
-    vel += h * (w->efc_aref[row] - w->efc_R[row] * sn_row_adhesion(w, row));
-    depth -= h * vel;
+    vel = end_rate(m, w, row);
+    depth -= sn_timestep(m, w) * vel;
   }
+  const sn_real s = spring_factor(m, w, kbip);
   row_spring_model_vjp(ref, dwidth, kbip, metric && is_resolved(m, w, kbip),
                        kbip[0] == 0 ? sn_bar_of(0) : c * imp * depth / s, -c * vel / s, ref_bar, &bar->width);
   // the force of saturated friction loss does not depend on D

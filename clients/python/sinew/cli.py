@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reserve_standard_streams() -> None:
-    """Open nothing in the place of standard streams that are closed: files and sockets must not get their numbers."""
+    """Open the null device in place of closed standard streams, so that files and sockets do not get their numbers."""
     for number in range(3):
         try:
             os.fstat(number)

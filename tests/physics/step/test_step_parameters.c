@@ -86,6 +86,12 @@ static const Case cases[] = {
     {"sigmoid, pyramids", "<option integrator='implicitfast'/>", 4, 0.3},
     {"sigmoid, noslip, exact diagonals", "<option noslip_iterations='3'><flag diagexact='enable'/></option>", 3, 0.2}};
 
+// Loads a scene at qpos0, with random velocities up to `push` [rad/s, m/s].
+static void load_pushed(SnOracle *o, const char *xml, double push) {
+  sn_oracle_load_string(o, xml);
+  for (int i = 0; i < o->m->nv; ++i) o->d->qvel[i] = push * sn_oracle_uniform(o);
+}
+
 static void parameters(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
@@ -96,8 +102,7 @@ static void parameters(void **state) {
       snprintf(body, sizeof body, bodies, cases[k].condim);
       snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", cases[k].option, body);
       snprintf(what, sizeof what, "%s, push %d", cases[k].name, pushed);
-      sn_oracle_load_string(&o, xml);
-      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = 2 * pushed * sn_oracle_uniform(&o);
+      load_pushed(&o, xml, 2 * pushed);
       for (int t = 0; t < 3; ++t) mj_step(o.mj, o.d);
       mj_forward(o.mj, o.d);
       assert_true(o.d->nefc > 8);
@@ -109,6 +114,18 @@ static void parameters(void **state) {
 }
 
 // An arm that a muscle and servos with slopes by velocity move, which implicit integrators put into their matrix.
+static const char *const servos =
+    "<mujoco><option integrator='%s' timestep='.01'/><worldbody><site name='s' pos='.05 0 .6'/><body pos='0 0 "
+    ".5'><joint name='a' axis='0 1 0' armature='.01'/><geom type='capsule' size='.03' fromto='0 0 0 0 0 "
+    "-.3'/><site name='t' pos='.04 0 -.1'/><body pos='0 0 -.3'><joint name='b' axis='0 1 0'/><geom "
+    "type='capsule' size='.03' fromto='0 0 0 .2 0 -.1'/></body></body></worldbody>"
+    "<tendon><spatial name='v'><site site='s'/><site site='t'/></spatial></tendon><actuator>"
+    "<muscle tendon='v' lengthrange='.1 .25' force='60' vmax='2'/><muscle tendon='v' lengthrange='.05 .14' "
+    "force='40' fpmax='3'/>"
+    "<general joint='b' gaintype='affine' gainprm='1 .3 -.4' biastype='affine' biasprm='.1 -2 -.5'/>"
+    "<general joint='a' dyntype='filter' dynprm='.05' gaintype='affine' gainprm='2 .1 -.6' "
+    "actearly='true'/></actuator></mujoco>";
+
 static void parameters_of_slopes(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
@@ -117,22 +134,9 @@ static void parameters_of_slopes(void **state) {
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
       char xml[2000], what[100];
-      snprintf(
-          xml, sizeof xml,
-          "<mujoco><option integrator='%s' timestep='.01'/><worldbody><site name='s' pos='.05 0 .6'/><body pos='0 0 "
-          ".5'><joint name='a' axis='0 1 0' armature='.01'/><geom type='capsule' size='.03' fromto='0 0 0 0 0 "
-          "-.3'/><site name='t' pos='.04 0 -.1'/><body pos='0 0 -.3'><joint name='b' axis='0 1 0'/><geom "
-          "type='capsule' size='.03' fromto='0 0 0 .2 0 -.1'/></body></body></worldbody>"
-          "<tendon><spatial name='v'><site site='s'/><site site='t'/></spatial></tendon><actuator>"
-          "<muscle tendon='v' lengthrange='.1 .25' force='60' vmax='2'/><muscle tendon='v' lengthrange='.05 .14' "
-          "force='40' fpmax='3'/>"
-          "<general joint='b' gaintype='affine' gainprm='1 .3 -.4' biastype='affine' biasprm='.1 -2 -.5'/>"
-          "<general joint='a' dyntype='filter' dynprm='.05' gaintype='affine' gainprm='2 .1 -.6' "
-          "actearly='true'/></actuator></mujoco>",
-          integrators[k]);
+      snprintf(xml, sizeof xml, servos, integrators[k]);
       snprintf(what, sizeof what, "%s, push %d", integrators[k], pushed);
-      sn_oracle_load_string(&o, xml);
-      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = pushed * sn_oracle_uniform(&o);
+      load_pushed(&o, xml, pushed);
       for (int i = 0; i < o.m->na; ++i) o.d->act[i] = 0.3 - 0.1 * i;
       for (int i = 0; i < o.m->nu; ++i) o.d->ctrl[i] = 0.7 - 0.2 * i;
       mj_forward(o.mj, o.d);
@@ -143,6 +147,26 @@ static void parameters_of_slopes(void **state) {
 
 // The effective inertia of `discrete` with springs of all kinds, and the impedances of limits that it moves: with
 // springs that a step resolves, and with one that it replaces.
+static const char *const springs =
+    "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' "
+    "tolerance='1e-15'/><worldbody><site name='s' "
+    "pos='.05 .02 .6'/><body pos='.1 0 .5'><joint name='a' axis='0 1 0' pos='.01 .02 .03' armature='.01' "
+    "stiffness='40 3 2' springref='.3' damping='.4 .1 .05' limited='true' range='-.2 .2' solreflimit='%s' "
+    "solimplimit='.6 .9 .3 .4 2'/><joint name='c' axis='1 0 .2' pos='.02 0 .01' stiffness='3'/><geom "
+    "type='capsule' "
+    "size='.03' fromto='0 0 0 0 .02 -.3'/><site name='t' pos='.04 0 -.1'/><body pos='.01 0 -.3'><joint name='b' "
+    "type='ball' pos='.01 .03 0' stiffness='5 2 1' damping='.1'/><geom type='capsule' size='.03' fromto='0 0 0 "
+    ".2 "
+    "0 -.1'/><body pos='.2 .01 -.1'><joint name='d' axis='0 .6 .8' pos='.01 0 .02' damping='.05' limited='true' "
+    "range='-.1 .1' solreflimit='%s' solimplimit='.7 .95 .2 .6 2'/><geom size='.05' pos='.06 0 "
+    ".02'/></body></body></body>"
+    "<body pos='0 1 1'><joint name='f' type='free' stiffness='3 1 1' damping='.2'/><geom type='box' size='.1 .2 "
+    ".15' pos='.02 .01 0'/><site name='u' "
+    "pos='.1 .1 0'/></body></worldbody><tendon><spatial name='v' stiffness='200 50 30' damping='3 1 .5' "
+    "springlength='.05 .09' armature='.2'><site site='s'/><site site='t'/></spatial><fixed stiffness='4' "
+    "damping='.3' armature='.02'><joint joint='a' coef='.7'/><joint joint='d' coef='-.4'/></fixed>"
+    "<spatial stiffness='30' springlength='.2'><site site='s'/><site site='u'/></spatial></tendon></mujoco>";
+
 static void parameters_of_inertia(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
@@ -151,30 +175,9 @@ static void parameters_of_inertia(void **state) {
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
       char xml[3000], what[100];
-      snprintf(
-          xml, sizeof xml,
-          "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' "
-          "tolerance='1e-15'/><worldbody><site name='s' "
-          "pos='.05 .02 .6'/><body pos='.1 0 .5'><joint name='a' axis='0 1 0' pos='.01 .02 .03' armature='.01' "
-          "stiffness='40 3 2' springref='.3' damping='.4 .1 .05' limited='true' range='-.2 .2' solreflimit='%s' "
-          "solimplimit='.6 .9 .3 .4 2'/><joint name='c' axis='1 0 .2' pos='.02 0 .01' stiffness='3'/><geom "
-          "type='capsule' "
-          "size='.03' fromto='0 0 0 0 .02 -.3'/><site name='t' pos='.04 0 -.1'/><body pos='.01 0 -.3'><joint name='b' "
-          "type='ball' pos='.01 .03 0' stiffness='5 2 1' damping='.1'/><geom type='capsule' size='.03' fromto='0 0 0 "
-          ".2 "
-          "0 -.1'/><body pos='.2 .01 -.1'><joint name='d' axis='0 .6 .8' pos='.01 0 .02' damping='.05' limited='true' "
-          "range='-.1 .1' solreflimit='%s' solimplimit='.7 .95 .2 .6 2'/><geom size='.05' pos='.06 0 "
-          ".02'/></body></body></body>"
-          "<body pos='0 1 1'><joint name='f' type='free' stiffness='3 1 1' damping='.2'/><geom type='box' size='.1 .2 "
-          ".15' pos='.02 .01 0'/><site name='u' "
-          "pos='.1 .1 0'/></body></worldbody><tendon><spatial name='v' stiffness='200 50 30' damping='3 1 .5' "
-          "springlength='.05 .09' armature='.2'><site site='s'/><site site='t'/></spatial><fixed stiffness='4' "
-          "damping='.3' armature='.02'><joint joint='a' coef='.7'/><joint joint='d' coef='-.4'/></fixed>"
-          "<spatial stiffness='30' springlength='.2'><site site='s'/><site site='u'/></spatial></tendon></mujoco>",
-          hardness[k], hardness[k]);
+      snprintf(xml, sizeof xml, springs, hardness[k], hardness[k]);
       snprintf(what, sizeof what, "solref %s, push %d", hardness[k], pushed);
-      sn_oracle_load_string(&o, xml);
-      for (int i = 0; i < o.m->nv; ++i) o.d->qvel[i] = pushed * sn_oracle_uniform(&o);
+      load_pushed(&o, xml, pushed);
       for (int i = 0; i < o.m->nv; ++i) o.d->qacc[i] = 0.2 * sn_oracle_uniform(&o);
       mj_integratePos(o.mj, o.d->qpos, o.d->qacc, 1);
       o.d->qpos[o.mj->jnt_qposadr[0]] = 0.3;
