@@ -50,8 +50,11 @@ SN_FUNC sn_real sn_limited_force(const SnModel *m, const SnWorld *w, int i);
 // Returns the slope of the force of electric motor i by velocity, as implicit integrators take it. held: a limit holds
 // its electric force.
 SN_FUNC sn_real sn_motor_slope(const SnModel *m, const SnWorld *w, int i, bool held);
-// Adds what the bar of that slope gives to act_bar and to parameters.
+// Returns its slope by length, as the integrator `discrete` takes it: of its controller and of cogging.
+SN_FUNC sn_real sn_motor_stretch(const SnModel *m, const SnWorld *w, int i, bool held);
+// Add what the bar of such a slope gives to act_bar, to lengths and to parameters.
 SN_FUNC void sn_motor_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar);
+SN_FUNC void sn_motor_stretch_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar);
 
 // Returns the controls (nu) that act now, before their ranges: of those that act late, what their buffers say, from
 // sn_actuation on.

@@ -79,6 +79,7 @@ SN_LOCAL sn_real slope_gain_stretch(const SnModel *m, const SnWorld *w, int i) {
 #if !defined(SN_PACK)
 SN_FUNC sn_real sn_actuator_stretch(const SnModel *m, const SnWorld *w, int i) {
   if (!sn_actuator_gives(m, w, i)) return 0;
+  if (sn_is_motor(m, i)) return sn_motor_stretch(m, w, i, slope_held(m, w, i));
   const sn_real gain = slope_gain_stretch(m, w, i);
   sn_real bias = 0;
   if (m->actuator_biastype[i] == SN_BIAS_AFFINE || m->actuator_biastype[i] == SN_BIAS_SO3)
@@ -163,6 +164,10 @@ SN_FUNC void sn_actuator_stretch_vjp(const SnModel *m, const SnWorld *w, SnAdjoi
   const int out = m->actuator_outadr[i];
   const sn_real length = w->actuator_length[out], gain = slope_gain_stretch(m, w, i);
   if (!sn_actuator_gives(m, w, i)) return;
+  if (sn_is_motor(m, i)) {
+    sn_motor_stretch_vjp(m, w, a, i, slope_held(m, w, i), bar);
+    return;
+  }
   if (gain != 0) slope_input_vjp(m, w, a, i, bar * gain);
   if (m->actuator_gaintype[i] == SN_GAIN_MUSCLE)
     sn_muscle_gain_stretch_vjp(m->muscle_gain + SN_NMUSCLE * i, length, w->actuator_velocity[out],

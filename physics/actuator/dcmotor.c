@@ -164,6 +164,12 @@ SN_INLINE sn_real dcmotor_electric_slope(const SnModel *m, int i, const DcMotor 
   return K * (drive - K) / R * dcmotor_reach(m, i, d);
 }
 
+// Slope of the electric force by length: -k_p R_0 / R, as far as a current follows.
+SN_INLINE sn_real dcmotor_electric_stretch(const SnModel *m, int i, const DcMotor *d) {
+  if (!dcmotor_is_driven(m, i) || d->full) return 0;
+  return -d->gain[MOTOR_KP] * (d->gain[MOTOR_R] / sn_max(SN_MINVAL, d->R)) * dcmotor_reach(m, i, d);
+}
+
 #if !defined(SN_PACK)
 SN_FUNC void sn_motor_rates(const SnModel *m, SnWorld *w, int i, bool bad_ctrl) {
   DcMotor d;
@@ -218,6 +224,14 @@ SN_FUNC sn_real sn_motor_slope(const SnModel *m, const SnWorld *w, int i, bool h
   dcmotor_see(m, w, i, sn_bad_ctrl(m, w), &d);
   const sn_real electric = held ? 0 : dcmotor_electric_slope(m, i, &d);
   return electric - sn_max(0, d.dyn[MOTOR_SIGMA1]);
+}
+
+SN_FUNC sn_real sn_motor_stretch(const SnModel *m, const SnWorld *w, int i, bool held) {
+  DcMotor d;
+  dcmotor_see(m, w, i, sn_bad_ctrl(m, w), &d);
+  const sn_real A = d.bias[MOTOR_COGGING], N = d.bias[MOTOR_POLES];
+  const sn_real electric = held ? 0 : dcmotor_electric_stretch(m, i, &d);
+  return A == 0 ? electric : electric + A * N * sn_cos(N * d.length + d.bias[MOTOR_PHASE]);
 }
 #endif
 
@@ -473,22 +487,47 @@ SN_FUNC void sn_next_bristles_vjp(const SnModel *m, const SnWorld *w, SnAdjoint 
   SN_SYNC(lane);
 }
 
+// A slope of the electric force, proportional to what of a current's rate reaches it and to 1 / R, has the bar `bar`.
+SN_LOCAL void dcmotor_reach_vjp(const DcMotor *d, sn_real slope, sn_real reach, sn_bar bar, DcMotorBar *b) {
+  const sn_real te = d->dyn[MOTOR_TE];
+  if (d->R > SN_MINVAL) b->R -= bar * slope / d->R;
+  if (d->act[MOTOR_CURRENT] >= 0 && reach > 0) b->dyn[MOTOR_TE] -= bar * slope / reach * (1 - reach) * d->h / (te * te);
+}
+
 SN_FUNC void sn_motor_slope_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar) {
   DcMotor d;
   DcMotorBar b = {0};
   dcmotor_see(m, w, i, sn_bad_ctrl(m, w), &d);
   if (d.dyn[MOTOR_SIGMA1] > 0) b.dyn[MOTOR_SIGMA1] -= bar;
   if (!held) {
-    const sn_real slope = dcmotor_electric_slope(m, i, &d), reach = dcmotor_reach(m, i, &d), te = d.dyn[MOTOR_TE];
-    const sn_real K = d.gain[MOTOR_K], R = sn_max(SN_MINVAL, d.R);
-    if (d.R > SN_MINVAL) b.R -= bar * slope / R;
+    const sn_real reach = dcmotor_reach(m, i, &d), K = d.gain[MOTOR_K], R = sn_max(SN_MINVAL, d.R);
+    dcmotor_reach_vjp(&d, dcmotor_electric_slope(m, i, &d), reach, bar, &b);
     if (dcmotor_is_driven(m, i) && !d.full) {
       b.gain[MOTOR_KD] -= bar * reach * d.gain[MOTOR_R] / R;
       b.gain[MOTOR_R] -= bar * reach * d.gain[MOTOR_KD] / R;
     } else {
       b.gain[MOTOR_K] -= bar * reach * 2 * K / R;
     }
-    if (d.act[MOTOR_CURRENT] >= 0 && reach > 0) b.dyn[MOTOR_TE] -= bar * slope / reach * (1 - reach) * d.h / (te * te);
+  }
+  dcmotor_resistance_vjp(&d, &b);
+  dcmotor_hand_on(m, a, i, &d, &b);
+}
+
+SN_FUNC void sn_motor_stretch_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int i, bool held, sn_bar bar) {
+  DcMotor d;
+  DcMotorBar b = {0};
+  dcmotor_see(m, w, i, sn_bad_ctrl(m, w), &d);
+  const sn_real A = d.bias[MOTOR_COGGING], N = d.bias[MOTOR_POLES], angle = N * d.length + d.bias[MOTOR_PHASE];
+  const sn_bar across = bar * -A * N * sn_sin(angle);
+  b.bias[MOTOR_COGGING] += bar * N * sn_cos(angle);
+  b.bias[MOTOR_POLES] += bar * A * sn_cos(angle) + across * d.length;
+  b.bias[MOTOR_PHASE] += across;
+  b.length += across * N;
+  if (!held && dcmotor_is_driven(m, i) && !d.full) {
+    const sn_real reach = dcmotor_reach(m, i, &d), R = sn_max(SN_MINVAL, d.R);
+    dcmotor_reach_vjp(&d, dcmotor_electric_stretch(m, i, &d), reach, bar, &b);
+    b.gain[MOTOR_KP] -= bar * reach * d.gain[MOTOR_R] / R;
+    b.gain[MOTOR_R] -= bar * reach * d.gain[MOTOR_KP] / R;
   }
   dcmotor_resistance_vjp(&d, &b);
   dcmotor_hand_on(m, a, i, &d, &b);

@@ -160,8 +160,6 @@ static void check_actuators(Refusals *r) {
     if (g == mjGAIN_PID && b != mjBIAS_AFFINE)
       REFUSE("bias of a gain 'pid'", b >= 0 && b <= mjBIAS_USER ? bias[b] : "unknown", "affine");
     const bool motor = g == mjGAIN_DCMOTOR;
-    const char *lacks = sn_option_lacks_motor(mj->opt.integrator);
-    if (motor && lacks) refuse(r, mjOBJ_ACTUATOR, i, lacks);
     if ((motor ? d != mjDYN_DCMOTOR && d != mjDYN_NONE : d == mjDYN_DCMOTOR) || motor != (b == mjBIAS_DCMOTOR))
       refuse(r, mjOBJ_ACTUATOR, i, "an actuator of which only some of gain, bias and dynamics are 'dcmotor'");
     const bool plain = g != mjGAIN_PID && g != mjGAIN_SO3 && !motor;

@@ -356,8 +356,6 @@ bool sn_option_lacks_convex(int disableflags, int type1, int type2);
 // nothing.
 const char *sn_option_lacks_buffer(int integrator, int disableflags);
 const char *sn_option_lacks_yield(int integrator);
-// Says the same of an electric motor.
-const char *sn_option_lacks_motor(int integrator);
 // Lists what of other options the engine lacks under the integrator `discrete`. Returns the number of texts, each as
 // "discrete with flag sleep".
 enum { SN_DISCRETE_LINES = 5 };

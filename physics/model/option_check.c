@@ -105,10 +105,6 @@ const char *sn_option_lacks_yield(int integrator) {
   return integrator == SN_INT_RK4 ? "springyield (a spring that yields) with integrator RK4" : NULL;
 }
 
-const char *sn_option_lacks_motor(int integrator) {
-  return integrator == SN_INT_DISCRETE ? "gain 'dcmotor' with integrator discrete" : NULL;
-}
-
 int sn_option_lacks_discrete(int enableflags, int noslip_iterations, bool fluid, const char *what[SN_DISCRETE_LINES]) {
   const struct {
     bool has;

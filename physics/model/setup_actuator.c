@@ -259,7 +259,7 @@ static SnCode setup_past(SnModel *m, SnError *err) {
 // What the integrator `discrete` goes without.
 static SnCode setup_discrete(const SnModel *m, SnError *err) {
   const SnOption *o = &m->opt;
-  const char *what[SN_DISCRETE_LINES], *motor = sn_option_lacks_motor(o->integrator);
+  const char *what[SN_DISCRETE_LINES];
   const bool fluid = o->density > 0 || o->viscosity > 0, discrete = o->integrator == SN_INT_DISCRETE;
   const int n = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, fluid, what) : 0;
   char text[100 * SN_DISCRETE_LINES] = "";
@@ -268,8 +268,6 @@ static SnCode setup_discrete(const SnModel *m, SnError *err) {
     snprintf(text + used, sizeof text - used, "%soption 'integrator': %s is not supported", i ? "\n" : "", what[i]);
   }
   if (n > 0) return sn_fail(err, SN_ERR_UNSUPPORTED, "%s", text);
-  for (int i = 0; motor && i < m->nactuator; ++i)
-    if (m->actuator_gaintype[i] == SN_GAIN_DCMOTOR) return refuse_past(err, m, "actuator", SN_NAME_ACTUATOR, i, motor);
   return SN_OK;
 }
 

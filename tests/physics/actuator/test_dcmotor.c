@@ -22,11 +22,11 @@ static void load(SnOracle *o, const char *integrator) {
   sn_oracle_load_string(o, xml);
 }
 
-static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4"};
+static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "discrete", "RK4"};
 
 static void against_mujoco(void **state) {
   (void)state;
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 5; ++k) {
     SnOracle o;
     load(&o, integrators[k]);
     sn_check_actuator_steps(&o, integrators[k], kAct, 20);
@@ -36,7 +36,7 @@ static void against_mujoco(void **state) {
 static void against_differences(void **state) {
   (void)state;
   sn_needs_doubles();
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 5; ++k) {
     SnOracle o;
     load(&o, integrators[k]);
     sn_check_actuator_gradient(&o, integrators[k], kAct, 12);
@@ -77,17 +77,17 @@ static void by_parameters(void **state) {
       {"inductance='.006' thermal='2 1 0 .01 20 20' saturation='0 0 2' cogging='.1 9 0'", 3},
       {"thermal='2 1 0 .03 20 60' cogging='.1 9 0' lugre='20 .3 .1 .2 .3'", 3}};
   for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k)
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < 8; ++i) {
       char xml[2000], what[400];
       SnOracle o;
       snprintf(xml, sizeof xml,
                "<mujoco><option integrator='%s' timestep='.004'/><worldbody><body><joint name='j' axis='0 1 0'/>"
                "<geom size='.05' pos='.1 0 0'/></body></worldbody><actuator><dcmotor joint='j' motorconst='.4' "
                "resistance='2' %s/></actuator></mujoco>",
-               integrators[i % 3], cases[k].motor);
+               integrators[i % 4], cases[k].motor);
       sn_oracle_load_string(&o, xml);
-      sn_actuator_draw(&o, i < 3 ? 1 : 0.1, kAct);
-      snprintf(what, sizeof what, "%s, %s", integrators[i % 3], cases[k].motor);
+      sn_actuator_draw(&o, i < 4 ? 1 : 0.1, kAct);
+      snprintf(what, sizeof what, "%s, %s", integrators[i % 4], cases[k].motor);
       sn_check_step_parameters(&o, what, arrays, cases[k].arrays, moved);
       sn_oracle_free(&o);
     }

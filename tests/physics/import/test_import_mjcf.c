@@ -91,9 +91,6 @@ static void what_discrete_goes_without_is_refused(void **state) {
        "option 'integrator': discrete with a density or viscosity above 0 is not supported", 1},
       {"<option integrator='discrete' solver='PGS'/>", "option 'solver': PGS with integrator discrete is not supported",
        1},
-      {"<option integrator='discrete'/><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody><actuator>"
-       "<dcmotor name='turn' joint='j' motorconst='.5' resistance='2'/></actuator>",
-       "actuator 'turn': gain 'dcmotor' with integrator discrete is not supported", 1},
   };
   check_refused(cases, sizeof cases / sizeof *cases);
 }

@@ -15,8 +15,6 @@ def add_actuators(scene: Scene) -> None:
     d, section = scene.draw, scene.section("actuator")
     for _ in range(d.integer(1, 6) if scene.theme.actuators else 0):
         kind = d.pick([*KINDS, "muscle", "general"])
-        if kind == "dcmotor" and scene.theme.discrete:
-            kind = "pid"  # the engine has no motor with this integrator
         made = KINDS[kind](scene)
         if made is not None:
             add(section, kind, {"name": scene.name("actuator")}, _common(scene, kind, made), made)
