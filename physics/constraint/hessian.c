@@ -177,7 +177,13 @@ SN_LOCAL void add_single(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock blo
 
 // Adds the terms of the effective inertia beside M.
 SN_LOCAL void add_metric(const SnModel *m, SnWorld *w, SnLane *lane) {
-  SN_FOR(i, m->nv) w->hessian[i * (m->nv + 1)] += w->efm_diag[i];
+  const bool fluid = sn_in_fluid(m);
+  SN_FOR(i, m->nv) {
+    sn_real *row = w->hessian + i * m->nv;
+    row[i] += w->efm_diag[i];
+    for (int k = m->M_rowadr[i]; fluid && k < m->M_rowadr[i] + m->M_rownnz[i]; ++k)
+      row[m->M_colind[k]] += w->efm_fluid[k];
+  }
   SN_SYNC(lane);
   SN_ONE(lane) {
     for (int k = 0; k < m->ntendon + m->nout; ++k) {

@@ -166,9 +166,10 @@ SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
     SN_SYNC(lane);
     SN_ONE(lane) a->metric_on[0] = 0;
     if (!any) return -1;
-    sn_inertia_diagonal_vjp(m, w, a, lane, a->metric_inertia);
+    const sn_bar *drag = sn_in_fluid(m) ? a->metric_bar : NULL;
+    sn_inertia_diagonal_vjp(m, w, a, lane, a->metric_inertia, drag);
 #if defined(SN_MODEL_BARS)
-    if (sn_model_bar(a)) SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia);
+    if (sn_model_bar(a)) SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia, drag);
 #endif
   }
   SN_SYNC(lane);

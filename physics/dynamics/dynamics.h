@@ -48,12 +48,18 @@ SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *m
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x);
 // Computes r = M x (nv).
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
-// Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out. Ends with a sync.
-SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar);
+// Adds to r (nv) the product of x (nv) and a symmetric matrix in the pattern of M.
+SN_FUNC void sn_add_product(const SnModel *m, SnLane *lane, const sn_real *mat, sn_real *r, const sn_real *x);
+// Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out; with drag, also that of
+// drag[i] times the diagonal of efm_fluid, at the velocities that each part of a fluid has in its axes: link_slope is
+// known then. Ends with a sync.
+SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar,
+                                     const sn_bar *drag);
 #if defined(SN_MODEL_BARS)
-// Adds what that bar gives to the model: inertias, armatures and frames. Uses wrenches on links, which are zero before
+// Adds what these bars give to the model: inertias, armatures and frames. Uses wrenches on links, which are zero before
 // and after. Is for one lane alone.
-SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar);
+SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar,
+                                           const sn_bar *drag);
 #endif
 // Adds b J'J to mat in M's pattern, for a sparse row J of nnz entries with columns col. Ends with a sync.
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,

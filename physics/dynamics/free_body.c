@@ -88,6 +88,11 @@ SN_LOCAL bool free_solve6(sn_real *A, sn_bar *b, sn_bar *x) {
   return true;
 }
 
+// Entry k of M, of `discrete` with the drag of a fluid.
+SN_INLINE sn_real free_M(const SnModel *m, const SnWorld *w, int k) {
+  return sn_has_metric(m) && sn_in_fluid(m) ? w->M[k] + w->efm_fluid[k] : w->M[k];
+}
+
 // The matrix of free body i, and the force on it: M + h B, of `discrete` M + B, each with h d qfrc_bias / d qvel.
 SN_LOCAL void free_equations(const SnModel *m, const SnWorld *w, int i, sn_real *block, sn_real *b) {
   const int adr = m->body_dofadr[i];
@@ -97,7 +102,7 @@ SN_LOCAL void free_equations(const SnModel *m, const SnWorld *w, int i, sn_real 
     const int row = m->M_rowadr[adr + r], n = m->M_rownnz[adr + r];
     for (int k = 0; k < n; ++k) {
       const int c = m->M_colind[row + k] - adr;
-      block[6 * r + c] = block[6 * c + r] = w->M[row + k];
+      block[6 * r + c] = block[6 * c + r] = free_M(m, w, row + k);
     }
     if (sn_has_metric(m))
       block[7 * r] += w->efm_diag[adr + r];
@@ -116,7 +121,8 @@ SN_LOCAL void free_equations(const SnModel *m, const SnWorld *w, int i, sn_real 
     if (w->act_slope[a] != 0)
       free_block_JtJ(block, adr, h * w->act_slope[a], m->mom_rownnz[a], m->mom_colind + J, w->actuator_moment + J);
   }
-  for (int k = 0; sn_in_fluid(m) && k < 36; ++k) block[k] -= h * sn_velocity_slope(m, w, adr + k / 6, adr + k % 6);
+  for (int k = 0; !sn_has_metric(m) && sn_in_fluid(m) && k < 36; ++k)
+    block[k] -= h * sn_velocity_slope(m, w, adr + k / 6, adr + k % 6);
   free_block_bias(m, w, i, h, block);
 }
 
@@ -249,8 +255,8 @@ SN_FUNC void sn_free_alone_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a,
     for (int r = adr; r < adr + 6; ++r) {
       for (int p = m->M_rowadr[r]; p < m->M_rowadr[r] + m->M_rownnz[r]; ++p) {
         const int c = m->M_colind[p];
-        a->qacc_bar[r] += w->M[p] * y[c];
-        if (c != r) a->qacc_bar[c] += w->M[p] * y[r];
+        a->qacc_bar[r] += free_M(m, w, p) * y[c];
+        if (c != r) a->qacc_bar[c] += free_M(m, w, p) * y[r];
       }
     }
   }

@@ -13,10 +13,11 @@
 //   D(i) = M(i,i) - sum_k D(k) L(k,i)^2,   D(i) L(i,j) = M(i,j) - sum_k D(k) L(k,i) L(k,j)
 // k over the dofs below i. Rows of one depth depend only on deeper rows, so a depth is a parallel phase.
 //
-// By the model M_ii = S' I S, S the axis of dof i and I the inertia of all behind it. Where that is displaced by a
-// twist d, dM_ii = -2 d . (S xx I S), a wrench on each link; where S is moved, dM_ii = 2 (I S) . dS. Of one link of
-// mass m, centre c and inertia J about it dM_ii = |u|^2 dm + 2 m u . (w x dc) + w' dJ w, w the turn of S and u its
-// velocity at c.
+// M_ii = S' I S, S the axis of dof i and I the inertia of all behind it. Where that is displaced by a twist d, dM_ii =
+// -2 d . (S xx I S), a wrench on each link; where S is moved, dM_ii = 2 (I S) . dS. The diagonal of efm_fluid
+// (metric.c) changes in the same way, with -h C for I and C the slopes of a fluid on all behind. By the model, of one
+// link of mass m, centre c and inertia J about it dM_ii = |u|^2 dm + 2 m u . (w x dc) + w' dJ w, w the turn of S and u
+// its velocity at c.
 #include "physics/base/vec.h"
 #include "physics/dynamics/dynamics.h"
 
@@ -378,6 +379,12 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
   }
 }
 
+// -h C S of all behind link k, S the axis of dof i.
+SN_LOCAL void inertia_drag(const SnModel *m, const SnWorld *w, int k, int i, sn_real *force) {
+  const sn_real *C = w->link_slope + 36 * k;
+  for (int e = 0; e < 6; ++e) force[e] = -sn_timestep(m, w) * sn_dot(C + 6 * e, w->cdof + 6 * i, 6);
+}
+
 #if defined(SN_MODEL_BARS)
 // Link k in the motion of dof i, which moves it, with the bar of M_ii: its own mass, centre of mass and inertia.
 SN_LOCAL void inertia_link_model_vjp(const SnModel *m, const SnWorld *w, SnModelBar *to, int k, int i, sn_bar bar) {
@@ -401,44 +408,55 @@ SN_LOCAL void inertia_link_model_vjp(const SnModel *m, const SnWorld *w, SnModel
   sn_add_inertia_bar(to->link_inertia + 6 * k, R, x, y, 1);
 }
 
-// W += the wrench on all behind a link, whose inertia together is I, in the motion of dof i: they are displaced, its
-// axis is not.
-SN_LOCAL void inertia_add_wrench(const SnWorld *w, sn_bar *W, const sn_real *I, int i, sn_bar bar) {
+// The bars of the diagonals of M and of efm_fluid.
+typedef struct InertiaBar {
+  const sn_bar *inertia, *drag;
+} InertiaBar;
+
+// out += scale times what is linear in the axis S of dof i, of all behind link k: 2 I S and -2 h C S, with their bars.
+// cross: S xx of that.
+SN_LOCAL void inertia_add_force(const SnModel *m, const SnWorld *w, int k, int i, const InertiaBar *bar, bool cross,
+                                sn_real scale, sn_bar *out) {
+  const sn_real *S = w->cdof + 6 * i;
   sn_real force[6], t[6];
-  sn_mulinert(force, I, w->cdof + 6 * i);
-  sn_crossforce(t, w->cdof + 6 * i, force);
-  for (int e = 0; e < 6; ++e) W[e] -= bar * (2 * t[e]);
+  sn_mulinert(force, w->crb + 10 * k, S);
+  if (cross) sn_crossforce(t, S, force);
+  for (int e = 0; e < 6; ++e) out[e] += bar->inertia[i] * (2 * scale * (cross ? t : force)[e]);
+  if (!bar->drag) return;
+  inertia_drag(m, w, k, i, force);
+  if (cross) sn_crossforce(t, S, force);
+  for (int e = 0; e < 6; ++e) out[e] += bar->drag[i] * (2 * scale * (cross ? t : force)[e]);
 }
 
 // Link k: its own numbers, and the wrenches and pulls on its frame and dofs. What moves with a dof is displaced in the
 // motions of the dofs before it and of those of its joint; those of deeper dofs go along.
-SN_LOCAL void inertia_frame_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, const sn_bar *bar) {
+SN_LOCAL void inertia_frame_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int k, const InertiaBar *bar) {
   SnModelBar *to = sn_model_bar(a);
   const int first = m->body_dofadr[k], end = first + m->body_dofnum[k];
-  const sn_real *I = w->crb + 10 * k;
   sn_bar W[6] = {0};
   for (int i = m->dof_parentid[first]; i >= 0; i = m->dof_parentid[i]) {
-    inertia_add_wrench(w, W, I, i, bar[i]);
-    inertia_link_model_vjp(m, w, to, k, i, bar[i]);
+    inertia_add_force(m, w, k, i, bar, true, -1, W);
+    inertia_link_model_vjp(m, w, to, k, i, bar->inertia[i]);
   }
   sn_copy(a->wrench + 6 * k, W, 6);
   for (int i = first; i < end;) {
     const int joint = m->dof_jntid[i];
     int next = i;
     for (; next < end && m->dof_jntid[next] == joint; ++next) {
-      inertia_add_wrench(w, W, I, next, bar[next]);
-      inertia_link_model_vjp(m, w, to, k, next, bar[next]);
+      inertia_add_force(m, w, k, next, bar, true, -1, W);
+      inertia_link_model_vjp(m, w, to, k, next, bar->inertia[next]);
     }
     for (; i < next; ++i) {
-      sn_real force[6];
-      sn_mulinert(force, I, w->cdof + 6 * i);
-      for (int e = 0; e < 6; ++e) to->dof_pull[6 * i + e] = bar[i] * (2 * force[e]);
+      for (int e = 0; e < 6; ++e) to->dof_pull[6 * i + e] = sn_bar_of(0);
+      inertia_add_force(m, w, k, i, bar, false, 1, to->dof_pull + 6 * i);
       sn_copy(to->dof_wrench + 6 * i, W, 6);
     }
   }
 }
 
-SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar) {
+SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, const sn_bar *bar,
+                                           const sn_bar *drag) {
+  const InertiaBar both = {bar, drag};
   SnModelBar *to = sn_model_bar(a);
   for (int i = 0; to->dof_arm && i < m->nv; ++i) to->dof_arm[i] += bar[i];
   for (int t = 0; to->ten_arm && t < m->ntendon; ++t) {
@@ -446,34 +464,55 @@ SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, S
     for (int q = 0; q < row.n; ++q) to->ten_arm[t] += bar[row.col[q]] * (row.J[q] * row.J[q]);
   }
   for (int k = 0; k < m->nlink; ++k)
-    if (m->body_dofnum[m->level_body[k]] > 0) inertia_frame_model_vjp(m, w, a, m->level_body[k], bar);
+    if (m->body_dofnum[m->level_body[k]] > 0) inertia_frame_model_vjp(m, w, a, m->level_body[k], &both);
   sn_kinematics_model_vjp(m, w, a);
   for (int k = 0; k < m->nlink; ++k) sn_zero(a->wrench + 6 * m->level_body[k], 6);
 }
 #endif
 
-// M_ii is twice the energy of all behind dof i in its motion S_i, which a dof j of a joint behind it moves by S_j.
-SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane,
-                                     const sn_bar *bar) {
+// Whether a turn by dof j takes the axis of dof i along: of one joint all but the slides of a free one.
+SN_LOCAL bool inertia_is_carried(const SnModel *m, int i, int j) {
+  const int joint = m->dof_jntid[i];
+  return joint == m->dof_jntid[j] && !(m->jnt_type[joint] == SN_JNT_FREE && i < m->jnt_dofadr[joint] + 3);
+}
+
+// M_ii is twice the energy of all behind dof i in its motion S_i, which a dof j behind its axis moves by S_j.
+SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar,
+                                     const sn_bar *drag) {
   (void)lane;
   SN_FOR(j, m->nv) {
-    const sn_real *I = w->crb + 10 * m->dof_bodyid[j];
-    for (int k = m->M_rowadr[j]; k < m->M_rowadr[j] + m->M_rownnz[j] - 1; ++k) {
-      const int i = m->M_colind[k];
+    const int body = m->dof_bodyid[j], first = m->body_dofadr[body];
+    const bool simple = m->dof_simplenum[j] > 0;  // M has the diagonal alone there
+    const sn_real *I = w->crb + 10 * body;
+    for (int k = 0; k < (simple ? j - first : m->M_rownnz[j] - 1); ++k) {
+      const int i = simple ? first + k : m->M_colind[m->M_rowadr[j] + k];
       sn_real force[6], turn[6];
-      if (m->dof_jntid[i] == m->dof_jntid[j]) continue;
-      sn_mulinert(force, I, w->cdof + 6 * i);
+      if (inertia_is_carried(m, i, j)) continue;
       sn_crossmotion(turn, w->cdof + 6 * j, w->cdof + 6 * i);
+      sn_mulinert(force, I, w->cdof + 6 * i);
       a->qpos_bar[j] -= bar[i] * (2 * sn_dot(force, turn, 6));
+      if (!drag) continue;
+      inertia_drag(m, w, body, i, force);
+      a->qpos_bar[j] -= drag[i] * (2 * sn_dot(force, turn, 6));
     }
   }
   SN_SYNC(lane);
 }
 
+// Row i of the product of x and a symmetric matrix in the pattern of M.
+SN_INLINE sn_bar inertia_product(const SnModel *m, const sn_real *mat, const sn_bar *x, int i) {
+  const sn_bar below = inertia_minus_below(m, mat, x, i, sn_bar_of(0));
+  return -inertia_minus_row(m, mat, x, i, m->M_rownnz[i], below);
+}
+
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x) {
-  SN_FOR(i, m->nv) {
-    const sn_bar below = inertia_minus_below(m, w->M, x, i, sn_bar_of(0));
-    r[i] = -inertia_minus_row(m, w->M, x, i, m->M_rownnz[i], below);
-  }
+  SN_FOR(i, m->nv) r[i] = inertia_product(m, w->M, x, i);
   SN_SYNC(lane);
 }
+
+#if !defined(SN_PACK)
+SN_FUNC void sn_add_product(const SnModel *m, SnLane *lane, const sn_real *mat, sn_real *r, const sn_real *x) {
+  SN_FOR(i, m->nv) r[i] += inertia_product(m, mat, x, i);
+  SN_SYNC(lane);
+}
+#endif

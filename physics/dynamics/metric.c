@@ -80,10 +80,24 @@ SN_LOCAL void metric_terms(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
+// Drag of a fluid, in the pattern of M.
+SN_LOCAL void metric_fluid(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const sn_real h = sn_timestep(m, w);
+  sn_velocity_slopes(m, w, lane);
+  SN_FOR(i, m->nv) {
+    for (int k = m->M_rowadr[i]; k < m->M_rowadr[i] + m->M_rownnz[i]; ++k)
+      w->efm_fluid[k] = -h * sn_velocity_slope(m, w, i, m->M_colind[k]);
+  }
+  SN_SYNC(lane);
+}
+
 SN_FUNC void sn_metric(const SnModel *m, SnWorld *w, SnLane *lane) {
+  const bool fluid = sn_in_fluid(m);
   metric_terms(m, w, lane);
+  if (fluid) metric_fluid(m, w, lane);
   SN_FOR(i, m->nv) {
     w->efm_sdiag[i] = w->efm_diag[i];
+    if (fluid) w->efm_sdiag[i] += w->efm_fluid[m->M_rowadr[i] + m->M_rownnz[i] - 1];
     w->qfrc_metric[i] = w->qfrc_smooth[i] - w->efm_ck[i] * w->qvel[i];
   }
   SN_SYNC(lane);
@@ -107,6 +121,7 @@ SN_FUNC void sn_mul_metric(const SnModel *m, const SnWorld *w, SnLane *lane, sn_
   if (!sn_has_metric(m)) return;
   SN_FOR(i, m->nv) r[i] += w->efm_diag[i] * x[i];
   SN_SYNC(lane);
+  if (sn_in_fluid(m)) sn_add_product(m, lane, w->efm_fluid, r, x);
   SN_ONE(lane) {
     for (int k = 0; k < m->ntendon + m->nout; ++k) {
       SnRow row;

@@ -68,8 +68,8 @@ static void check_options(Refusals *r) {
   for (int i = 0; i < n; ++i) fprintf(r->out, "%s\n", line[i]);
   r->count += n;
   const char *lacks[SN_DISCRETE_LINES];
-  const bool discrete = o->integrator == mjINT_DISCRETE, fluid = o->density > 0 || o->viscosity > 0;
-  const int nlacks = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, fluid, lacks) : 0;
+  const bool discrete = o->integrator == mjINT_DISCRETE;
+  const int nlacks = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, lacks) : 0;
   for (int i = 0; i < nlacks; ++i) refuse_option(r, "integrator", lacks[i]);
   if (discrete && o->solver == mjSOL_PGS) refuse_option(r, "solver", "PGS with integrator discrete");
   if (o->density < 0) refuse_option(r, "density", "a density below 0");

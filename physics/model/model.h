@@ -358,8 +358,8 @@ const char *sn_option_lacks_buffer(int integrator, int disableflags);
 const char *sn_option_lacks_yield(int integrator);
 // Lists what of other options the engine lacks under the integrator `discrete`. Returns the number of texts, each as
 // "discrete with flag sleep".
-enum { SN_DISCRETE_LINES = 5 };
-int sn_option_lacks_discrete(int enableflags, int noslip_iterations, bool fluid, const char *what[SN_DISCRETE_LINES]);
+enum { SN_DISCRETE_LINES = 4 };
+int sn_option_lacks_discrete(int enableflags, int noslip_iterations, const char *what[SN_DISCRETE_LINES]);
 // Says what the engine lacks of contacts that pull in a gap under these enable flags; NULL: nothing.
 const char *sn_option_lacks_pull(int enableflags);
 

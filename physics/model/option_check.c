@@ -105,15 +105,14 @@ const char *sn_option_lacks_yield(int integrator) {
   return integrator == SN_INT_RK4 ? "springyield (a spring that yields) with integrator RK4" : NULL;
 }
 
-int sn_option_lacks_discrete(int enableflags, int noslip_iterations, bool fluid, const char *what[SN_DISCRETE_LINES]) {
+int sn_option_lacks_discrete(int enableflags, int noslip_iterations, const char *what[SN_DISCRETE_LINES]) {
   const struct {
     bool has;
     const char *text;
   } all[SN_DISCRETE_LINES] = {{(enableflags & SN_ENBL_SLEEP) != 0, "discrete with flag sleep"},
                               {(enableflags & SN_ENBL_DIAGEXACT) != 0, "discrete with flag diagexact"},
                               {(enableflags & SN_ENBL_SPECULATIVE) != 0, "discrete with flag speculative"},
-                              {noslip_iterations > 0, "discrete with noslip_iterations above 0"},
-                              {fluid, "discrete with a density or viscosity above 0"}};
+                              {noslip_iterations > 0, "discrete with noslip_iterations above 0"}};
   int n = 0;
   for (int i = 0; i < SN_DISCRETE_LINES; ++i)
     if (all[i].has) what[n++] = all[i].text;

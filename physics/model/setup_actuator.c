@@ -260,8 +260,8 @@ static SnCode setup_past(SnModel *m, SnError *err) {
 static SnCode setup_discrete(const SnModel *m, SnError *err) {
   const SnOption *o = &m->opt;
   const char *what[SN_DISCRETE_LINES];
-  const bool fluid = o->density > 0 || o->viscosity > 0, discrete = o->integrator == SN_INT_DISCRETE;
-  const int n = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, fluid, what) : 0;
+  const bool discrete = o->integrator == SN_INT_DISCRETE;
+  const int n = discrete ? sn_option_lacks_discrete(o->enableflags, o->noslip_iterations, what) : 0;
   char text[100 * SN_DISCRETE_LINES] = "";
   for (int i = 0; i < n; ++i) {
     const size_t used = strlen(text);

@@ -96,7 +96,7 @@ static void fluid_body(SnModel *m, int body) {
 // What the matrix of a fluid's slopes is in the equations of an implicit integrator, for link i.
 static SnFluidMatrix fluid_matrix_of(const SnModel *m, int i) {
   if (m->opt.integrator == SN_INT_IMPLICIT) return SN_FLUID_WHOLE;
-  for (int k = 0; k < m->nfreebody; ++k)
+  for (int k = 0; !sn_has_metric(m) && k < m->nfreebody; ++k)
     if (m->freebody_list[k] == i) return SN_FLUID_WHOLE;
   return m->body_dofnum[i] > 1 && m->dof_simplenum[m->body_dofadr[i]] > 0 ? SN_FLUID_DIAGONAL : SN_FLUID_SYMMETRIC;
 }

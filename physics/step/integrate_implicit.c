@@ -1,8 +1,8 @@
 // Implicit-in-velocity integration, "fast" and in full (MuJoCo manual, Computation, Numerical integration):
 //   (M - h D) a+ = tau + J' f,   v+ = v + h a+,   q+ = q (+) h v+,   act+ as sn_next_activation
-// D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, slopes of fluid forces (fluid.c,
-// where their part of the adjoint is, too), and of each actuator moment' (d force / d velocity) moment unless its force
-// is saturated. A free body that nothing is jointed to has equations of its own (dynamics/free_body.c).
+// D = d(passive + actuator forces)/dv within M's pattern: damping of dofs and tendons, slopes of fluid forces (fluid.c;
+// their part of the adjoint is in fluid_vjp.c), and of each actuator moment' (d force / d velocity) moment unless its
+// force is saturated. A free body that nothing is jointed to has equations of its own (dynamics/free_body.c).
 //
 // With `implicit` D has the derivative of the bias force for all, and the pattern of implicit_matrix.c, which solves.
 //

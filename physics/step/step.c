@@ -162,6 +162,7 @@ SN_LOCAL void step_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
 SN_LOCAL int step_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
   sn_adjoint_clear_bars(m, a, lane);
   sn_adjoint_clear_contacts(w, a, lane);
+  if (pass == 0 && sn_in_fluid(m) && w->nefc[0] > 0) sn_velocity_slopes(m, w, lane);
   pass = sn_metric_pass(m, w, a, lane, pass);
   if (pass < 0) return pass;
   sn_motion_propagate(m, w, a, lane);

@@ -116,8 +116,9 @@ static void implicit(void **state) {
 // The integrator `discrete`, which has passes of its own, of rows, tendons and actuators.
 static void discrete(void **state) {
   (void)state;
-  static const char *const xml[] = {SN_DISCRETE_MODEL(".02", "elliptic"), SN_DISCRETE_MODEL(".004", "pyramidal")};
-  for (int i = 0; i < 2; ++i) {
+  static const char *const xml[] = {SN_DISCRETE_MODEL(".02", "elliptic"), SN_DISCRETE_MODEL(".004", "pyramidal"),
+                                    SN_DISCRETE_MODEL(".01' density='300", "pyramidal")};
+  for (int i = 0; i < 3; ++i) {
     SnOracle o;
     sn_oracle_load_string(&o, xml[i]);
     assert_true(sn_has_metric(o.m));

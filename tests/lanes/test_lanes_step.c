@@ -110,6 +110,7 @@ static void small_models(void **state) {
 static void discrete(void **state) {
   (void)state;
   static const char *const xml[] = {SN_DISCRETE_MODEL(".02", "elliptic"), SN_DISCRETE_MODEL(".004", "pyramidal"),
+                                    SN_DISCRETE_MODEL(".01' density='300", "pyramidal"),
                                     SN_PAST_MODEL("discrete", SN_PAST_SENSORS), SN_PLASTIC_MODEL("discrete", "")};
   for (size_t i = 0; i < sizeof xml / sizeof *xml; ++i) {
     SnOracle o;

@@ -155,7 +155,7 @@ static void run_states(SnOracle *o, const char *name, int nstate, double speed,
 bool sn_dynamics_load_inline(SnOracle *o, const char *option, int i, const char **name) {
   static char xml[20000];
   const int n = sizeof inline_models / sizeof *inline_models;
-  if (i >= (strstr(option, "discrete") ? n - 1 : n)) return false;  // the last is in a fluid
+  if (i >= n) return false;
   snprintf(xml, sizeof xml, "<mujoco>%s%s</mujoco>", option, inline_models[i][1]);
   sn_oracle_load_string(o, xml);
   *name = inline_models[i][0];

@@ -284,9 +284,10 @@ static void bad_options_are_refused_by_name(void **state) {
   REFUSED(o.noslip_iterations = -1, SINEW_ERR_ARGUMENT, "option noslip_iterations is -1");
   REFUSED(o.noslip_tolerance = -1, SINEW_ERR_ARGUMENT, "option noslip_tolerance is -1: must be at least 0");
   REFUSED(o.cone = 2, SINEW_ERR_ARGUMENT, "option cone is 2");
-  REFUSED((o.integrator = mjINT_DISCRETE, o.noslip_iterations = 1, o.viscosity = 1), SINEW_ERR_UNSUPPORTED,
-          "option 'integrator': discrete with noslip_iterations above 0 is not supported\n"
-          "option 'integrator': discrete with a density or viscosity above 0 is not supported");
+  REFUSED((o.integrator = mjINT_DISCRETE, o.noslip_iterations = 1, o.enableflags = mjENBL_DIAGEXACT),
+          SINEW_ERR_UNSUPPORTED,
+          "option 'integrator': discrete with flag diagexact is not supported\n"
+          "option 'integrator': discrete with noslip_iterations above 0 is not supported");
   REFUSED(o.integrator = 99, SINEW_ERR_UNSUPPORTED, "an unknown integrator");
   REFUSED(o.disableflags = 1 << mjNDISABLE, SINEW_ERR_UNSUPPORTED, "option 'disableflags': an unknown flag");
   REFUSED(o.enableflags = 1 << mjNENABLE, SINEW_ERR_UNSUPPORTED, "option 'enableflags': an unknown flag");

@@ -162,7 +162,7 @@ def test_other_options(zoo: sinew.Model) -> None:
         ({"iterations": 1.5}, ArgumentError, "iterations.*whole"),
         ({"iterations": 2**40}, ArgumentError, "iterations"),
         ({"integrator": "heun"}, ArgumentError, "'heun'.*rk4"),
-        ({"integrator": "discrete", "viscosity": 1}, UnsupportedError, "discrete with a density or viscosity"),
+        ({"integrator": "discrete", "noslip_iterations": 1}, UnsupportedError, "discrete with noslip"),
         ({"integrator": 17}, UnsupportedError, "integrator"),
         ({"contact_solimp": np.inf}, ArgumentError, "contact_solimp"),
     ],

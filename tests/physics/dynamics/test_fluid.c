@@ -54,8 +54,10 @@ static void against_mujoco(void **state) {
                                        "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'",
                                        "density='1.2' gravity='0 0 0' integrator='implicitfast'",
                                        "density='900' wind='1 2 3' integrator='RK4'",
-                                       "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicit'"};
-  for (int k = 0; k < 6; ++k) {
+                                       "density='900' viscosity='.5' wind='.4 -1 2' integrator='implicit'",
+                                       "density='900' viscosity='.5' wind='.4 -1 2' integrator='discrete'",
+                                       "viscosity='2' integrator='discrete'"};
+  for (size_t k = 0; k < sizeof option / sizeof *option; ++k) {
     SnOracle o;
     load(&o, option[k]);
     assert_int_equal(o.m->nfluid, 6);
@@ -161,6 +163,7 @@ static void parameters(void **state) {
   check_parameters("density='900' viscosity='.5' wind='.4 -1 2'");
   check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='implicitfast'");
   check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='implicit'");
+  check_parameters("density='900' viscosity='.5' wind='.4 -1 2' integrator='discrete'");
 }
 
 // A body that slides along its own axes; %s: the integrator, attributes of the body, the first axis.
@@ -193,11 +196,11 @@ static SnModel *turned(const SnModel *m, int p, double step) {
 static void axes_of_slides(void **state) {
   (void)state;
   static const char *const names[6] = {"x to y", "x to z", "y to z", "y to x", "z to x", "z to y"};
-  static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4"};
+  static const char *const integrators[] = {"Euler", "implicitfast", "implicit", "RK4", "discrete"};
   SnOracle o, other;
   SnError err;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
-  for (int k = 0; k < 4; ++k) {
+  for (int k = 0; k < 5; ++k) {
     load_slides(&o, integrators[k], " simple='false'", "1 0 0");
     assert_int_equal(o.m->dof_simplenum[0], 0);
     sn_oracle_randomize(&o, 2);

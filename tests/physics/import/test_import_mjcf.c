@@ -87,8 +87,6 @@ static void what_discrete_goes_without_is_refused(void **state) {
        "option 'integrator': discrete with flag speculative is not supported", 2},
       {"<option integrator='discrete' noslip_iterations='1'/>",
        "option 'integrator': discrete with noslip_iterations above 0 is not supported", 1},
-      {"<option integrator='discrete' viscosity='1'/>",
-       "option 'integrator': discrete with a density or viscosity above 0 is not supported", 1},
       {"<option integrator='discrete' solver='PGS'/>", "option 'solver': PGS with integrator discrete is not supported",
        1},
   };

@@ -11,9 +11,11 @@
 #include "tests/support/oracle.h"
 #include "tests/support/tolerance.h"
 
-static void load(SnOracle *o, double timestep, const char *cone) {
+// viscosity [Pa s]: above 0 in a fluid, whose drag is of the order of inertias.
+static void load(SnOracle *o, double timestep, const char *cone, double viscosity) {
   char xml[9000];
-  snprintf(xml, sizeof xml, SN_DISCRETE_MODEL("%g", "%s"), timestep, cone);
+  snprintf(xml, sizeof xml, SN_DISCRETE_MODEL("%g' density='%g' viscosity='%g", "%s"), timestep, 200 * viscosity,
+           viscosity, cone);
   sn_oracle_load_string(o, xml);
 }
 
@@ -24,6 +26,7 @@ static void compare_terms(SnOracle *o) {
   const double tol = SN_TOL(1e-9, 1e-3);
   sn_oracle_check("efm_diag", w->efm_diag, d->efm_diag, m->nv, tol);
   sn_oracle_check("efm_ck", w->efm_ck, d->efm_ck, m->nv, tol);
+  if (m->nfluid > 0) sn_oracle_check("efm_fluid", w->efm_fluid, d->efm_fluid, m->nC, tol);
   sn_oracle_check("efm_sdiag", w->efm_sdiag, d->efm_sdiag, m->nv, tol);
   for (int k = 0; k < d->nefmT; ++k) {
     sn_oracle_check("efm_ts", w->efm_ts + d->efm_tid[k], d->efm_ts + k, 1, tol);
@@ -53,11 +56,11 @@ static void fields_against_mujoco(void **state) {
   (void)state;
   static const char *const cones[] = {"pyramidal", "elliptic"};
   int resolved = 0, contacts = 0;
-  for (int c = 0; c < 6; ++c) {
+  for (int c = 0; c < 12; ++c) {
     // with 20 and 22 ms the step hardly resolves the springs that rows have by default
     const double timestep[] = {0.005, 0.02, 0.022};
     SnOracle o;
-    load(&o, timestep[c / 2], cones[c % 2]);
+    load(&o, timestep[c % 6 / 2], cones[c % 2], c < 6 ? 0 : 3);
     for (int k = 0; k < 60; ++k) {
       for (int i = 0; i < o.mj->nu; ++i) o.d->ctrl[i] = sn_oracle_uniform(&o);
       mj_step(o.mj, o.d);

@@ -238,8 +238,8 @@ static void positions(void **state) {
 // Nothing that moves: the memory behind a world stays as it was.
 static void nothing_moves(void **state) {
   (void)state;
-  const char *const integrator[] = {"Euler", "implicitfast", "implicit", "RK4"};
-  for (int k = 0; k < 8; ++k) {
+  const char *const integrator[] = {"Euler", "implicitfast", "implicit", "RK4", "discrete"};
+  for (int k = 0; k < 10; ++k) {
     enum { GUARD = 4096 };
     char xml[500];
     SnOracle o;
@@ -248,7 +248,7 @@ static void nothing_moves(void **state) {
         xml, sizeof xml,
         "<mujoco><option integrator='%s' %s/><worldbody><geom size='.1'/><body mocap='true'><geom size='.1'/></body>"
         "</worldbody></mujoco>",
-        integrator[k % 4], k < 4 ? "" : "density='3' viscosity='1'");
+        integrator[k % 5], k < 5 ? "" : "density='3' viscosity='1'");
     sn_oracle_load_string(&o, xml);
     const size_t size = sn_world_size(o.m);
     unsigned char *memory = aligned_alloc(64, (size + 63) / 64 * 64 + GUARD);

@@ -52,8 +52,7 @@ def add_option(scene: Scene) -> None:
     if not theme.delays and d.chance(0.03):
         flags["sensor"] = "disable"
     if theme.discrete:
-        for name in ("density", "viscosity", "noslip_iterations"):
-            attributes.pop(name, None)
+        attributes.pop("noslip_iterations", None)
         flags.pop("diagexact", None)
         if attributes["solver"] == "PGS":
             attributes["solver"] = "Newton"
