@@ -494,7 +494,7 @@ SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   (void)lane;
 #if defined(SN_SERIAL)
   for (int link = 0; link < m->nbody; ++link) {
-    if (m->linkten_adr[link + 1] == m->linkten_adr[link]) continue;
+    if (m->linkten_adr[link + 1] == m->linkten_adr[link] || sn_is_left_out(m, a, link)) continue;
     const int used = ten_gather_wrench(m, a, link);
     for (int z = 0; z <= SN_NMOTION; ++z)
       if (z == SN_NMOTION ? *a->sat_on : used & 1 << z) ten_gather_twist(m, a, link, z);

@@ -117,6 +117,47 @@ SN_LOCAL bool metric_arms(const SnModel *m, SnAdjoint *a, const SnRow *row, sn_r
   return any;
 }
 
+// Whether the forces of the rows that share the rho of this one may depend on it: none where none acts.
+SN_LOCAL bool metric_acts(const SnWorld *w, int row) {
+  for (int r = row; r < row + sn_sharing_rows(w, row); ++r)
+    if (w->efc_force[r] != 0 || sn_row_adhesion(w, r) != 0) return true;
+  return false;
+}
+
+// Whether somebody asks for derivatives by the arms of output o: by the gear, where they are constant.
+SN_LOCAL bool metric_output_moves(const SnModel *m, const SnAdjoint *a, int o) {
+  const int i = m->out_actuator[o], trn = m->actuator_trntype[i], id = m->actuator_trnid[2 * i];
+#if defined(SN_MODEL_BARS)
+  if (sn_model_bar(a)) return true;
+#endif
+  if (trn == SN_TRN_TENDON) return sn_tendon_arms_move(m, a, id);
+  if (trn != SN_TRN_JOINT && trn != SN_TRN_JOINTINPARENT) return true;
+  return m->jnt_type[id] != SN_JNT_HINGE && m->jnt_type[id] != SN_JNT_SLIDE;
+}
+
+// Whether the arms of `item` may count, of nefc rows, ntendon tendons and nout outputs: as the state says, whatever the
+// bars are, so that columns of a Jacobian have the bits that they have alone.
+SN_LOCAL bool metric_moves(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int item) {
+  const int k = item - w->nefc[0], id = k < 0 ? w->efc_id[item] : k - m->ntendon;
+  SnRow row;
+  if (k < 0) {
+    switch (w->efc_type[item]) {
+      case SN_CNSTR_FRICTION_DOF:
+        return false;
+      case SN_CNSTR_LIMIT_JOINT:
+        return m->jnt_type[id] == SN_JNT_BALL && metric_acts(w, item);
+      case SN_CNSTR_FRICTION_TENDON:
+      case SN_CNSTR_LIMIT_TENDON:
+        return sn_tendon_arms_move(m, a, id) && metric_acts(w, item);
+      default:
+        return metric_acts(w, item);
+    }
+  }
+  if (!(k < m->ntendon ? sn_tendon_arms_move(m, a, k) : metric_output_moves(m, a, k - m->ntendon))) return false;
+  const sn_real s = sn_metric_term(m, w, k, &row);
+  return row.n > 0 && (s != 0 || (k < m->ntendon && m->ten_arm[k] != 0));
+}
+
 // Sets motion z for what `item` says, of nefc rows, ntendon tendons and nout outputs. Returns false where nothing is
 // left of it.
 SN_LOCAL bool metric_item(const SnModel *m, const SnWorld *w, SnAdjoint *a, int item, SnMotion z) {
@@ -132,8 +173,6 @@ SN_LOCAL bool metric_item(const SnModel *m, const SnWorld *w, SnAdjoint *a, int 
     return true;
   }
   const sn_real s = sn_metric_term(m, w, k, &row), arm = k < m->ntendon ? m->ten_arm[k] : 0;
-  if ((s == 0 && arm == 0) || row.n == 0) return false;
-  if (k < m->ntendon && !sn_tendon_arms_move(m, a, k)) return false;
   if (!metric_arms(m, a, &row, s, arm, z)) return false;
   if (k < m->ntendon)
     a->ten_rate_bar[SN_NMOTION * k + (int)z] = sn_bar_of(1);
@@ -150,17 +189,72 @@ SN_LOCAL SnMotion metric_motion(bool row, int k) {
   return k == 1 ? SN_Y : SN_NEXT;
 }
 
-// Items of the pass that begins with this one.
-SN_LOCAL int metric_group(const SnModel *m, const SnWorld *w, int item) {
+#if defined(SN_SERIAL)
+// Marks a link and those that carry it.
+SN_LOCAL void metric_mark(const SnModel *m, SnAdjoint *a, int link) {
+  for (; !a->metric_link[link]; link = m->body_base[link]) a->metric_link[link] = 1;
+}
+
+SN_LOCAL void metric_mark_tendon(const SnModel *m, SnAdjoint *a, int t) {
+  for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) metric_mark(m, a, m->tenlink_link[k]);
+}
+
+// Marks the links that the adjoint of an item adds to. Returns what of the stages it is in, as bits; 0: not known.
+SN_LOCAL int metric_mark_item(const SnModel *m, const SnWorld *w, SnAdjoint *a, int item) {
+  const int k = item - w->nefc[0] - m->ntendon;
+  if (item < w->nefc[0]) {
+    const int id = w->efc_id[item], type = w->efc_type[item];
+    const bool tendon = type == SN_CNSTR_FRICTION_TENDON || type == SN_CNSTR_LIMIT_TENDON;
+    if (tendon) metric_mark_tendon(m, a, id);
+    if (type == SN_CNSTR_LIMIT_JOINT) metric_mark(m, a, m->link_of_body[m->jnt_bodyid[id]]);
+    for (int side = 0; type >= SN_CNSTR_CONTACT_FRICTIONLESS && side < 2; ++side)
+      metric_mark(m, a, m->link_of_body[m->geom_bodyid[w->contact[id].geom[side]]]);
+    return type == SN_CNSTR_EQUALITY ? 0 : SN_PASS_ROWS | (tendon ? SN_PASS_TENDONS : 0);
+  }
+  if (k >= 0 && m->actuator_trntype[m->out_actuator[k]] != SN_TRN_TENDON) return 0;
+  metric_mark_tendon(m, a, k < 0 ? k + m->ntendon : m->actuator_trnid[2 * m->out_actuator[k]]);
+  return SN_PASS_TENDONS;
+}
+
+// Notes what the pass of the n items of `list` goes over: the links that they are on and what carries these, or
+// everything where somebody asks for derivatives by the model. Several lanes go over everything.
+SN_LOCAL void metric_mark_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int *list, int n) {
+  bool known = m->nsurface == 0;
+#if defined(SN_MODEL_BARS)
+  known = known && !sn_model_bar(a);
+#endif
+  for (int i = 0; i < m->nbody; ++i) a->metric_link[i] = i == 0;
+  int over = SN_PASS_LINKS;
+  for (int k = 0; known && k < n; ++k) {
+    const int stages = metric_mark_item(m, w, a, list[k]);
+    known = stages != 0;
+    over |= stages;
+  }
+  a->metric_over[0] = known ? over : 0;
+}
+#endif
+
+// Lists the next items that move, rows or others, as many as a pass has motions for; *item: where to seek on.
+SN_LOCAL int metric_group(const SnModel *m, const SnWorld *w, const SnAdjoint *a, int *item, int list[4]) {
   const int nefc = w->nefc[0], end = nefc + m->ntendon + m->nout;
-  if (item < nefc) return m->nadhesive > 0 ? 1 : sn_mini(2, nefc - item);
-  return sn_mini(m->nadhesive > 0 ? 3 : 4, end - item);
+  int n = 0, most = 1;
+  for (; *item < end && n < most; ++*item) {
+    if (!metric_moves(m, w, a, *item)) continue;
+    if (n > 0 && list[0] < nefc && *item >= nefc) break;
+    list[n++] = *item;
+    if (list[0] < nefc)
+      most = m->nadhesive > 0 ? 1 : 2;
+    else
+      most = m->nadhesive > 0 ? 3 : 4;
+  }
+  return n;
 }
 
 SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
   const int end = w->nefc[0] + m->ntendon + m->nout;
   if (pass == 0) {
     if (a->metric_on[0] == 0) return -1;
+    sn_adjoint_clear_bars(m, a, lane);
     bool any = false;
     for (int row = 0; row < w->nefc[0]; ++row) any = any || sn_any(a->metric_row[row]);
     SN_SYNC(lane);
@@ -179,18 +273,24 @@ SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
   }
   SN_FOR(i, SN_NMOTION * m->nv) a->motion[i] = sn_bar_of(0);
   SN_SYNC(lane);
-  // Items have the same motion whatever there is of the others, so that columns of a Jacobian have the bits that they
-  // have alone.
   int set = 0, item = pass;
   while (item < end && set == 0) {
-    const int n = metric_group(m, w, item);
+    int list[4];
+    const int n = metric_group(m, w, a, &item, list);
     int mine = 0;
+#if defined(SN_SERIAL)
+    metric_mark_pass(m, w, a, list, n);
+#endif
+    sn_adjoint_clear_bars(m, a, lane);
+    sn_adjoint_clear_contacts(w, a, lane);
     SN_ONE(lane) {
-      for (int k = 0; k < n; ++k) mine += metric_item(m, w, a, item + k, metric_motion(item < w->nefc[0], k));
+      for (int k = 0; k < n; ++k) mine += metric_item(m, w, a, list[k], metric_motion(list[0] < w->nefc[0], k));
     }
     set = sn_count(lane, mine);
-    item += n;
   }
   SN_SYNC(lane);
-  return set > 0 ? item : -1;
+  if (set > 0) return item;
+  SN_ONE(lane) a->metric_over[0] = 0;
+  SN_SYNC(lane);
+  return -1;
 }

@@ -50,9 +50,9 @@ SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, cons
 SN_FUNC void sn_mul_M(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *r, const sn_bar *x);
 // Adds to r (nv) the product of x (nv) and a symmetric matrix in the pattern of M.
 SN_FUNC void sn_add_product(const SnModel *m, SnLane *lane, const sn_real *mat, sn_real *r, const sn_real *x);
-// Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out; with drag, also that of
-// drag[i] times the diagonal of efm_fluid, at the velocities that each part of a fluid has in its axes: link_slope is
-// known then. Ends with a sync.
+// Adds the derivative of the sum of bar[i] M_ii to qpos_bar, armature of tendons left out. With drag, adds that of
+// drag[i] times the diagonal of efm_fluid, each part of a fluid at one velocity in its axes. link_slope is known then.
+// Ends with a sync.
 SN_FUNC void sn_inertia_diagonal_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const sn_bar *bar,
                                      const sn_bar *drag);
 #if defined(SN_MODEL_BARS)

@@ -4,8 +4,8 @@
 
 #include "physics/dynamics/dynamics.h"
 
-// Is a part of a link at this moment: axes, place from the tree's centre, velocity through the fluid (w, v) in its
-// axes, and the fluid. The coefficients are those of the model, or moved ones.
+// Describes a part of a link at this moment: axes, place from the tree's centre, velocity through the fluid (w, v) in
+// its axes, and the fluid. The coefficients are those of the model, or moved ones.
 typedef struct SnFluidPart {
   int link, index;
   SnFluidMatrix way;
@@ -21,7 +21,7 @@ typedef struct SnFluidSlope {
   sn_real a[3], s[3], per[3];    // scaled areas; the three forms; 1 / s, or 0
   sn_real most, speed, root[2];  // largest area; square roots of s1, s2, s3
   sn_real c[8], by[8][3];
-  sn_real turn[2], turn_by[2];  // likewise of w: factors of 1 and of w (m^2 w)', their derivatives by m^2 w
+  sn_real turn[2], turn_by[2];  // factors of 1 and of w (m^2 w)' in the drag of turning, their derivatives by m^2 w
 } SnFluidSlope;
 
 // Returns what the force of fluid.c's head is multiplied by. MuJoCo leaves it out of the matrix of implicit

@@ -112,6 +112,7 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
   KinSweep s = {a->wrench + 6 * link, a->twist_bar + 6 * SN_NMOTION * link, a->acc_bar + 6 * link, {0}};
   for (int c = m->child_adr[link]; c < m->child_adr[link + 1]; ++c) {
     const int child = m->child_body[c];
+    if (sn_is_left_out(m, a, child)) continue;
     SN_UNROLL for (int e = 0; e < 6; ++e) s.W[e] += a->wrench[6 * child + e];
     SN_UNROLL for (int e = 0; e < 6; ++e) s.P[e] += a->acc_bar[6 * child + e];
     SN_UNROLL for (int e = 0; e < 6 * SN_NMOTION; ++e) s.T[e] += a->twist_bar[6 * SN_NMOTION * child + e];
@@ -150,7 +151,8 @@ SN_LOCAL void kin_sweep_link(const SnModel *m, const SnWorld *w, SnAdjoint *a, i
 SN_LOCAL void kin_sweep_links(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane) {
   for (int level = m->nlevel - 1; level >= 0; --level) {
     const int *body = m->level_body + m->level_adr[level];
-    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level]) kin_sweep_link(m, w, a, body[k]);
+    SN_FOR(k, m->level_adr[level + 1] - m->level_adr[level])
+    if (!sn_is_left_out(m, a, body[k])) kin_sweep_link(m, w, a, body[k]);
     SN_SYNC(lane);
   }
 }
@@ -496,7 +498,8 @@ SN_LOCAL void kin_propagate_link(const SnModel *m, const SnWorld *w, SnAdjoint *
 SN_LOCAL void kin_propagate_level(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, const int *body,
                                   int n) {
   (void)lane;
-  for (int k = 0; k < n; ++k) kin_propagate_link(m, w, a, body[k]);
+  for (int k = 0; k < n; ++k)
+    if (!sn_is_left_out(m, a, body[k])) kin_propagate_link(m, w, a, body[k]);
 }
 #else
 // The same, a lane an entry of a twist.
@@ -548,6 +551,7 @@ SN_FUNC void sn_motion_propagate(const SnModel *m, const SnWorld *w, SnAdjoint *
     kin_propagate_level(m, w, a, lane, body, m->level_adr[level + 1] - m->level_adr[level]);
     SN_SYNC(lane);
   }
+  if (sn_pass_over(m, a)) return;  // nothing there asks for rates
   SN_FOR(t, m->ntendon) {
     const int adr = m->ten_J_rowadr[t];
     kin_row_rates(m, a, w->ten_J + adr, m->ten_J_colind + adr, m->ten_J_rownnz[t], a->ten_rate + SN_NMOTION * t);

@@ -93,16 +93,18 @@ static SnCode setup_rows(SnModel *m, SnError *err) {
     return sn_fail(err, SN_ERR_FORMAT, "actuator_moment needs %d entries, the model has room for %d", m->nmom,
                    m->nJmom);
   const size_t nout = (size_t)m->nout, nmom = (size_t)m->nmom;
+  m->out_actuator = sn_model_alloc(m, sizeof(int) * nout);
   m->mom_rownnz = sn_model_alloc(m, sizeof(int) * nout);
   m->mom_rowadr = sn_model_alloc(m, sizeof(int) * nout);
   m->mom_colind = sn_model_alloc(m, sizeof(int) * nmom);
   m->mom_side = sn_model_alloc(m, sizeof(int) * nmom);
-  if (!m->mom_rownnz || !m->mom_rowadr || !m->mom_colind || !m->mom_side)
+  if (!m->out_actuator || !m->mom_rownnz || !m->mom_rowadr || !m->mom_colind || !m->mom_side)
     return sn_fail(err, SN_ERR_MEMORY, "model: out of memory");
   int n = 0;
   for (int i = 0; i < m->nactuator; ++i) {
     for (int k = 0; k < m->actuator_outnum[i]; ++k) {
       const int out = m->actuator_outadr[i] + k;
+      m->out_actuator[out] = i;
       m->mom_rowadr[out] = n;
       actuator_row(m, i, k, m->mom_colind, m->mom_side, &n, NULL);
       m->mom_rownnz[out] = n - m->mom_rowadr[out];

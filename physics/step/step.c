@@ -160,16 +160,16 @@ SN_LOCAL void step_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
 
 // A pass of the stages that turn rates into displacements, for motions and rates of sn_metric_pass.
 SN_LOCAL int step_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
-  sn_adjoint_clear_bars(m, a, lane);
-  sn_adjoint_clear_contacts(w, a, lane);
   if (pass == 0 && sn_in_fluid(m) && w->nefc[0] > 0) sn_velocity_slopes(m, w, lane);
   pass = sn_metric_pass(m, w, a, lane, pass);
   if (pass < 0) return pass;
+  const int over = sn_pass_over(m, a);
+  const bool rows = !over || over & SN_PASS_ROWS, tendons = !over || over & SN_PASS_TENDONS;
   sn_motion_propagate(m, w, a, lane);
-  sn_rows_vjp(m, w, a, lane);
-  sn_transmission_vjp(m, w, a, lane);
-  sn_collision_vjp(m, w, a, lane);
-  sn_tendon_vjp(m, w, a, lane);
+  if (rows) sn_rows_vjp(m, w, a, lane);
+  if (tendons) sn_transmission_vjp(m, w, a, lane);
+  if (rows) sn_collision_vjp(m, w, a, lane);
+  if (tendons) sn_tendon_vjp(m, w, a, lane);
   sn_kinematics_vjp(m, w, a, lane);
   return pass;
 }

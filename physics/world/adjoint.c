@@ -80,13 +80,14 @@ SN_FUNC void sn_adjoint_clear(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   adjoint_zero(lane, a->ctrl_late_bar, m->ndelay > 0 ? m->nu : 0);
   if (sn_has_noslip(m)) SN_ONE(lane) *a->slip_on = 0;
   if (sn_has_exact_diagonal(m)) SN_ONE(lane) *a->diag_on = 0;
-  if (sn_has_metric(m)) SN_ONE(lane) *a->metric_on = 0;
+  if (sn_has_metric(m)) SN_ONE(lane) *a->metric_on = *a->metric_over = 0;
   sn_adjoint_clear_bars(m, a, lane);
 }
 
 SN_FUNC void sn_adjoint_clear_bars(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   SN_FOR(k, m->nlink + 1) {
     const int link = k < m->nlink ? m->level_body[k] : 0;
+    if (sn_is_left_out(m, a, link)) continue;
     sn_zero(a->wrench + 6 * link, 6);
     sn_zero(a->twist_bar + 6 * SN_NMOTION * link, 6 * SN_NMOTION);
     sn_zero(a->acc_bar + 6 * link, 6);

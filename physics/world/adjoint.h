@@ -139,6 +139,26 @@ SN_INLINE void sn_plastic_turn_bar(const sn_real *q, const sn_real *turn_bar, sn
   bar[3] += q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
 }
 
+// Says what a pass of sn_metric_pass goes over, as bits.
+enum {
+  SN_PASS_LINKS = 1,   // links of metric_link alone
+  SN_PASS_ROWS = 2,    // rows, their contacts among them
+  SN_PASS_TENDONS = 4  // tendons, and outputs of actuators on them
+};
+// Returns these bits of the pass under way; 0: it goes over everything, as all else does, and several lanes always.
+SN_INLINE int sn_pass_over(const SnModel *m, const SnAdjoint *a) {
+#if defined(SN_SERIAL)
+  return sn_has_metric(m) ? a->metric_over[0] : 0;
+#else
+  (void)m, (void)a;
+  return 0;
+#endif
+}
+// Returns true where the pass under way has nothing on a link and those behind it.
+SN_INLINE bool sn_is_left_out(const SnModel *m, const SnAdjoint *a, int link) {
+  return sn_pass_over(m, a) && !a->metric_link[link];
+}
+
 // Returns the twist of a body in motion z, zeroes for a body that does not move.
 SN_INLINE const sn_bar *sn_twist(const SnModel *m, const SnAdjoint *a, int body, SnMotion z) {
   return a->twist + 6 * (SN_NMOTION * m->link_of_body[body] + (int)z);

@@ -25,7 +25,7 @@ cmp ball.sinew again.sinew || fail "images differ"
 "$BIN/sinew-import" ball.xml || fail "check only"
 
 # 2: unsupported, all of it on standard error, or in the report
-echo '<mujoco><option integrator="discrete" viscosity="1"><flag ipc="enable"/></option></mujoco>' >refused.xml
+echo '<mujoco><option integrator="discrete" noslip_iterations="1"><flag ipc="enable"/></option></mujoco>' >refused.xml
 [ "$(status "$BIN/sinew-import" refused.xml -o refused.sinew)" = 2 ] && [ "$(grep -vc 'no sandbox' err)" = 2 ] && [ ! -e refused.sinew ] || fail "unsupported"
 [ "$(status "$BIN/sinew-import" refused.xml --json)" = 2 ] && grep -q '"unsupported":.*ipc.*discrete' out || fail "unsupported, JSON"
 
