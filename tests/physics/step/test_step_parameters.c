@@ -146,9 +146,9 @@ static void parameters_of_slopes(void **state) {
 }
 
 // The effective inertia of `discrete` with springs of all kinds, and the impedances of limits that it moves: with
-// springs that a step resolves, and with one that it replaces.
+// springs that a step resolves, with one that it replaces, and in a fluid.
 static const char *const springs =
-    "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' "
+    "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' %s "
     "tolerance='1e-15'/><worldbody><site name='s' "
     "pos='.05 .02 .6'/><body pos='.1 0 .5'><joint name='a' axis='0 1 0' pos='.01 .02 .03' armature='.01' "
     "stiffness='40 3 2' springref='.3' damping='.4 .1 .05' limited='true' range='-.2 .2' solreflimit='%s' "
@@ -170,12 +170,12 @@ static const char *const springs =
 static void parameters_of_inertia(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
-  static const char *const hardness[] = {".03 1", ".004 .8", "-900 -20"};
-  for (int k = 0; k < 3; ++k)
+  static const char *const hardness[] = {".03 1", ".004 .8", "-900 -20", ".03 1"};
+  for (int k = 0; k < 4; ++k)
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
       char xml[3000], what[100];
-      snprintf(xml, sizeof xml, springs, hardness[k], hardness[k]);
+      snprintf(xml, sizeof xml, springs, k < 3 ? "" : "density='1000' viscosity='5'", hardness[k], hardness[k]);
       snprintf(what, sizeof what, "solref %s, push %d", hardness[k], pushed);
       load_pushed(&o, xml, pushed);
       for (int i = 0; i < o.m->nv; ++i) o.d->qacc[i] = 0.2 * sn_oracle_uniform(&o);

@@ -150,16 +150,51 @@ static void branches(void **state) {
 }
 
 // Free bodies that nothing touches, with springs and dampers of their own: implicit integrators take the bias force
-// into their equations.
+// into their equations. Once more in a fluid as heavy as they are.
 static void spinning(void **state) {
+  (void)state;
+  static const char *const fluid[] = {"", "density='1000' viscosity='9'"};
+  for (int k = 0; k < 2 * SN_STEP_INTEGRATORS; ++k) {
+    SnOracle o;
+    char xml[1000];
+    snprintf(xml, sizeof xml,
+             "<mujoco><option integrator='%s' timestep='.01' %s/><worldbody><body><joint type='free' damping='.3 .1 0' "
+             "stiffness='20 3 "
+             "1'/><geom type='box' size='.1 .2 .3' pos='.1 0 0'/></body><body pos='2 0 0'><freejoint/><geom type='box' "
+             "size='.1 .2 .15' pos='0 .1 .1'/></body><body pos='4 0 0'><freejoint/><geom type='ellipsoid' size='.1 .2 "
+             ".15' fluidshape='ellipsoid' contype='0' conaffinity='0'/></body></worldbody></mujoco>",
+             sn_integrator_name[k % SN_STEP_INTEGRATORS], fluid[k / SN_STEP_INTEGRATORS]);
+    sn_oracle_load_string(&o, xml);
+    check(&o, "spinning", k % SN_STEP_INTEGRATORS, 5, draw_random, 10, 1e-6, 1e-5);
+    sn_oracle_free(&o);
+  }
+}
+
+// Bodies in a fluid that touch a floor or are at a limit, and servos at a ball joint and a site: drag and servos are in
+// the impedances of `discrete`. Some bodies are simple, with a drag that is not a diagonal in their axes.
+static void touching_in_fluid(void **state) {
   (void)state;
   for (int k = 0; k < SN_STEP_INTEGRATORS; ++k) {
     SnOracle o;
-    sn_oracle_load_string(&o,
-                          "<mujoco><option timestep='.01'/><worldbody><body><joint type='free' damping='.3 .1 0' "
-                          "stiffness='20 3 1'/><geom type='box' size='.1 .2 .3' pos='.1 0 0'/></body><body pos='2 0 0'>"
-                          "<freejoint/><geom type='box' size='.1 .2 .15' pos='0 .1 .1'/></body></worldbody></mujoco>");
-    check(&o, "spinning", k, 5, draw_random, 10, 1e-6, 1e-5);
+    char xml[3000];
+    snprintf(
+        xml, sizeof xml,
+        "<mujoco><option integrator='%s' timestep='.01' density='1000' viscosity='9' wind='3 -2 1'/><default><geom "
+        "type='ellipsoid' "
+        "size='.1 .2 .15' fluidshape='ellipsoid'/></default><worldbody><geom type='plane' size='9 9 1'/><body pos='0 0 "
+        ".13'><freejoint/><geom/></body><body pos='2 0 .16' euler='20 30 40'><freejoint/><geom pos='.02 .01 0' "
+        "euler='10 20 0'/></body><body pos='4 0 .13'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 1 "
+        "0'/><joint "
+        "type='slide' axis='0 0 1'/><geom euler='0 0 40'/></body><body pos='6 0 .6'><joint axis='0 1 .2' damping='.1' "
+        "range='-.01 .01'/><joint axis='1 0 0' pos='.1 .1 0'/><geom pos='.1 .05 .1' euler='20 30 40'/><body pos='.3 0 "
+        "0'><joint name='b' type='ball' range='0 .1'/><site name='s' pos='.1 .1 .1'/><geom pos='0 .1 0' euler='1 2 "
+        "50'/></body><body pos='-.3 0 0'><joint "
+        "type='slide' axis='1 1 0' frictionloss='.3'/><geom fluidshape='none' type='box'/></body></body></worldbody>"
+        "<actuator><general jointinparent='b' gear='1 .5 .2' biastype='affine' biasprm='0 -900 -90'/><general site='s' "
+        "gear='1 2 3 .1 .2 .3' biastype='affine' biasprm='0 -900 -90'/></actuator></mujoco>",
+        sn_integrator_name[k]);
+    sn_oracle_load_string(&o, xml);
+    check(&o, "touching in a fluid", k, 0.1, draw_state, 8, 1e-6, 1e-5);
     sn_oracle_free(&o);
   }
 }
@@ -484,6 +519,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(models),
                                      cmocka_unit_test(branches),
                                      cmocka_unit_test(spinning),
+                                     cmocka_unit_test(touching_in_fluid),
                                      cmocka_unit_test(slipping),
                                      cmocka_unit_test(joint_rows),
                                      cmocka_unit_test(contact_rows),
