@@ -93,7 +93,7 @@ SN_FUNC int sn_diagonal_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, S
 SN_FUNC void sn_metric_rows(const SnModel *m, SnWorld *w, SnLane *lane);
 // Sets motions, row_z and bars of rates for the next pass, as sn_diagonal_pass. The first adds what the diagonal of M
 // gives to qpos_bar. Bars are zero before.
-SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
+SN_FUNC int sn_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass);
 
 // ---- sleep.c: trees that fall asleep, where the model has the flag and the world asks for it ----
 

@@ -219,7 +219,7 @@ SN_LOCAL int metric_mark_item(const SnModel *m, const SnWorld *w, SnAdjoint *a, 
 // Notes what the pass of the n items of `list` goes over: the links that they are on and what carries these, or
 // everything where somebody asks for derivatives by the model. Several lanes go over everything.
 SN_LOCAL void metric_mark_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, const int *list, int n) {
-  bool known = m->nsurface == 0;
+  bool known = m->nsurface == 0 && m->nadhesive == 0;  // whose contacts look at both of their links in every pass
 #if defined(SN_MODEL_BARS)
   known = known && !sn_model_bar(a);
 #endif
@@ -250,7 +250,7 @@ SN_LOCAL int metric_group(const SnModel *m, const SnWorld *w, const SnAdjoint *a
   return n;
 }
 
-SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
+SN_FUNC int sn_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
   const int end = w->nefc[0] + m->ntendon + m->nout;
   if (pass == 0) {
     if (a->metric_on[0] == 0) return -1;
@@ -261,6 +261,7 @@ SN_FUNC int sn_metric_pass(const SnModel *m, const SnWorld *w, SnAdjoint *a, SnL
     SN_ONE(lane) a->metric_on[0] = 0;
     if (!any) return -1;
     const sn_bar *drag = sn_in_fluid(m) ? a->metric_bar : NULL;
+    if (drag) sn_velocity_slopes(m, w, lane);
     sn_inertia_diagonal_vjp(m, w, a, lane, a->metric_inertia, drag);
 #if defined(SN_MODEL_BARS)
     if (sn_model_bar(a)) SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia, drag);

@@ -22,7 +22,7 @@
 // slope beside it.)
 SN_LOCAL sn_real metric_tendon_spring(const SnModel *m, const SnWorld *w, int t, sn_real *x) {
   *x = sn_tendon_stretch(m, w, t);
-  if ((m->opt.disableflags & SN_DSBL_SPRING) || sn_abs(*x) <= 16 * SN_EPS * w->ten_length[t]) return 0;
+  if ((m->opt.disableflags & SN_DSBL_SPRING) || sn_abs(*x) <= 16 * SN_EPS * sn_abs(w->ten_length[t])) return 0;
   return sn_max(0, sn_polynomial_slope(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t, *x));
 }
 

@@ -160,7 +160,6 @@ SN_LOCAL void step_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane
 
 // A pass of the stages that turn rates into displacements, for motions and rates of sn_metric_pass.
 SN_LOCAL int step_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane, int pass) {
-  if (pass == 0 && sn_in_fluid(m) && w->nefc[0] > 0) sn_velocity_slopes(m, w, lane);
   pass = sn_metric_pass(m, w, a, lane, pass);
   if (pass < 0) return pass;
   const int over = sn_pass_over(m, a);

@@ -115,9 +115,32 @@ static void stiff_springs_are_stable(void **state) {
   assert_true(speed[0] < 1e-2 && !(speed[1] < 1));
 }
 
+// A fixed tendon, whose length may be below 0, has no spring between the ends of its rest, and springs beside them.
+static void slack_at_negative_length(void **state) {
+  (void)state;
+  SnOracle o;
+  sn_oracle_load_string(&o,
+                        "<mujoco><option integrator='discrete'/><worldbody><body><joint name='j'/><geom size='.1' "
+                        "pos='.1 0 0'/></body></worldbody><tendon><fixed name='t' stiffness='2' springlength='-.1 "
+                        ".03'><joint joint='j' coef='-1'/></fixed></tendon></mujoco>");
+  int slack = 0;
+  for (int k = -8; k <= 8; ++k) {
+    o.d->qpos[0] = 0.03 * k + 0.004;
+    mj_forward(o.mj, o.d);
+    sn_oracle_copy_state(&o);
+    sn_forward(o.m, &o.w, &o.lane);
+    const double wanted = o.d->nefmT > 0 ? o.d->efm_ts[0] : 0;
+    assert_true(fabs((double)o.w.efm_ts[0] - wanted) <= SN_TOL(1e-15, 1e-8));
+    slack += wanted == 0;
+  }
+  assert_int_equal(slack, 5);
+  sn_oracle_free(&o);
+}
+
 int main(void) {
   printf("seed 1\n");
   const struct CMUnitTest tests[] = {cmocka_unit_test(fields_against_mujoco),
-                                     cmocka_unit_test(stiff_springs_are_stable)};
+                                     cmocka_unit_test(stiff_springs_are_stable),
+                                     cmocka_unit_test(slack_at_negative_length)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

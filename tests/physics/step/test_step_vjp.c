@@ -199,6 +199,28 @@ static void touching_in_fluid(void **state) {
   }
 }
 
+// Contacts that pull between bodies of two trees, one of which is also at rest on a floor.
+static void pulling(void **state) {
+  (void)state;
+  for (int k = 0; k < 2 * SN_STEP_INTEGRATORS; ++k) {
+    SnOracle o;
+    char xml[2000];
+    snprintf(
+        xml, sizeof xml,
+        "<mujoco><option integrator='%s' cone='%s' timestep='.005'/><worldbody><geom type='plane' size='3 3 1' "
+        "adhesion='5'/><body pos='0 0 .099'><freejoint/><geom name='a' size='.1' adhesion='8'/><body pos='.05 0 "
+        ".12'><joint axis='0 1 0' damping='.2' stiffness='3'/><geom type='capsule' size='.03' fromto='0 0 0 .1 0 "
+        ".1' contype='0' conaffinity='0'/></body></body><body pos='.199 0 .099'><joint type='ball' damping='.3' "
+        "pos='0 0 .1'/><joint name='s' type='slide' axis='1 0 0' damping='.5' stiffness='20'/><geom name='b' "
+        "size='.1' adhesion='12' contype='2' conaffinity='2'/></body></worldbody><contact><pair geom1='a' geom2='b' "
+        "adhesion='9' condim='3'/></contact><actuator><position joint='s' kp='5' kv='.5'/></actuator></mujoco>",
+        sn_integrator_name[k / 2], k % 2 ? "elliptic" : "pyramidal");
+    sn_oracle_load_string(&o, xml);
+    check(&o, "pulling", k / 2, 0.1, draw_state, 10, 1e-6, 1e-5);
+    sn_oracle_free(&o);
+  }
+}
+
 // The noslip solver, whose own switches test_noslip.c looks at.
 static void slipping(void **state) {
   (void)state;
@@ -520,6 +542,7 @@ int main(void) {
                                      cmocka_unit_test(branches),
                                      cmocka_unit_test(spinning),
                                      cmocka_unit_test(touching_in_fluid),
+                                     cmocka_unit_test(pulling),
                                      cmocka_unit_test(slipping),
                                      cmocka_unit_test(joint_rows),
                                      cmocka_unit_test(contact_rows),
