@@ -128,6 +128,6 @@ if [ "${BASH_SOURCE[0]}" = "$0" ]; then
       sinew_fetch_myosuite
       sinew_fetch_robots
       echo "$SINEW_CACHE/myosuite-2.12.2/myosuite" ;;
-    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '2,9s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] || exit 2 ;;
   esac
 fi

@@ -8,6 +8,7 @@
 # The arm64 libraries are unpacked into the cache folder, and the kernel is told of QEMU in a namespace alone: nothing of
 # the machine's own packages changes. Needs what `tests/run.sh --setup` installs.
 set -euo pipefail
+case "${1:-}" in --help | -h) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit ;; esac
 cd "$(dirname "$0")/.."
 # shellcheck source=clients/setup.sh
 . clients/setup.sh

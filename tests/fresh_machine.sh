@@ -7,6 +7,7 @@
 # --bring copies a file to the top of the tree there, as a wheel:
 #   tests/fresh_machine.sh --bring build/wheel/sinew-*.whl 'clients/python/wheel.sh --test sinew-*.whl'
 set -euo pipefail
+case "${1:-}" in --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;; esac
 cd "$(dirname "$0")/.."
 . clients/package/debian.sh
 

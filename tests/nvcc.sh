@@ -5,6 +5,7 @@
 #
 #   tests/nvcc.sh [COMPUTE_CAPABILITY]    90 unless told
 set -euo pipefail
+case "${1:-}" in --help | -h) sed -n '2,6s/^# \{0,1\}//p' "$0"; exit ;; esac
 cd "$(dirname "$0")/.."
 
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)

@@ -22,6 +22,7 @@ inside() {
   exec unshare --user --map-user="${OWN%:*}" --map-group="${OWN#*:}" "$@"
 }
 
+case "${1:-}" in --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;; esac
 [ $# -gt 0 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 1; }
 if [ "$1" = --inside ]; then
   shift

@@ -2,6 +2,7 @@
 # Checks that need no build: formatting, which folder may include what, and house rules. Ends with 0; 1 when something
 # is not as it should be; 77 (skipped) when all else is, and formatting could not be looked at for want of clang-format.
 set -euo pipefail
+case "${1:-}" in --help | -h) sed -n '2,3s/^# \{0,1\}//p' "$0"; exit ;; esac
 cd "$(dirname "$0")/.."
 
 # Reads complaints from standard input and notes that there were some (pipelines run in subshells,
@@ -40,6 +41,10 @@ grep -HnE '\b(printf|puts|exit|_exit|abort|longjmp)\(|fprintf\((stderr|stdout)' 
 # Among tests: the largest of errors of which one is NaN is NaN; fmax() would forget it.
 grep -HnE '([^ ]+) = fmaxf?\(\1, ' $(echo "$sources" | grep -E '^tests/') /dev/null |
   grep . | complain "a largest number by fmax, which drops NaN: sn_larger (clients/base/statistics.h)" || true
+
+# Who asks a script for help gets words: tests, which ctest starts, and a helper of CMake aside.
+git ls-files -s '*.sh' | awk '$1 == 100755 {print $4}' | grep -vE '/test_|^cuda/nvcc\.sh$' | xargs grep -LF -e '--help' |
+  grep . | complain "a script without --help" || true
 
 # Top level as the design fixes it.
 git ls-files | cut -d/ -f1 | sort -u |

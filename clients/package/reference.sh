@@ -3,6 +3,7 @@
 # comment names what there is not; with 77 (skipped) without Doxygen.
 #   clients/package/reference.sh FOLDER [VERSION]
 set -euo pipefail
+case "${1:-}" in --help | -h) sed -n '2,4s/^# \{0,1\}//p' "$0"; exit ;; esac
 [ $# -ge 1 ] || { sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 2; }
 command -v doxygen >/dev/null || { echo "skipped: Doxygen is not installed"; exit 77; }
 mkdir -p "$1"

@@ -29,7 +29,7 @@ while [ $# -gt 0 ]; do
     --bare) bare=$2; shift 2 ;;
     --build) build=$2; shift 2 ;;
     --report) only_report=1; shift ;;
-    -*) sed -n '2,19s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    -*) sed -n '2,19s/^# \{0,1\}//p' "$0"; [ "$1" = --help ] || exit 2; exit ;;
     *) break ;;
   esac
 done

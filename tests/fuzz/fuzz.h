@@ -29,7 +29,7 @@ extern void (*fuzz_anew)(void);  // forgets all inputs: the next one is like the
 // sets up what the target works on. One that takes longer than 100 ms is kept in the folder that FUZZ_SLOW names. It is
 // a file there, or a folder with all inputs that led to it.
 void fuzz_timed(const uint8_t *data, size_t size);
-// Prints what the slowest input so far took.
+// Prints what the slowest input so far took, if one counted.
 void fuzz_tell_slowest(void);
 
 // Says on standard error what is wrong, and where the inputs are that led to it, and aborts.

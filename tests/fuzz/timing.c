@@ -49,4 +49,6 @@ void fuzz_timed(const uint8_t *data, size_t size) {
   warm = true;
 }
 
-void fuzz_tell_slowest(void) { printf("slowest: %.3f ms for %zu bytes\n", 1e3 * slowest, slowest_size); }
+void fuzz_tell_slowest(void) {
+  if (slowest > 0) printf("slowest: %.3f ms for %zu bytes\n", 1e3 * slowest, slowest_size);
+}

@@ -7,6 +7,8 @@
 # unless told. Exit status: 0 all finite; 1 not, or a crash, or the models that are not supported are not those of
 # refused.txt, or others than the ten known ones have nothing that moves; 77 the folder is missing.
 set -uo pipefail
+case "${1:-}" in --help | -h) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit ;; esac
+[ $# -ge 2 ] || { sed -n '4s/^# *//p' "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 program=$1 folder=$2 count=${3:-100} seed=${4:-1} cfd=${5:-}
 [ -d "$folder" ] || { echo "$folder is missing: clients/scripts/fetch_models.sh fetches it" >&2; exit 77; }
