@@ -39,7 +39,8 @@ for s in report["stages"]:
     ms = [1e3 * x if x is not None else float("nan") for x in (latency["p50"], latency["p99"], s["refusal_latency"]["p99"], s["watched_latency"]["p99"])]
     share = s["most"] / s["least"] if s["least"] else float("inf")
     late = s["late"] / max(1, s["planned"])
-    print(f"| {s['load']:g} | {s['rate']:.0f} | {planned:.0f} | {s['refined_iterations'] or 0:.1f} | {warm:.1f} | {ms[0]:.1f} | {ms[1]:.1f} | {late:.2%} | {share:.2f} | {ms[2]:.2f} | {ms[3]:.2f} |", file=sys.stderr)
+    refusals = f"{ms[2]:.2f}" if s["refusal_latency"]["p99"] is not None else "none"
+    print(f"| {s['load']:g} | {s['rate']:.0f} | {planned:.0f} | {s['refined_iterations'] or 0:.1f} | {warm:.1f} | {ms[0]:.1f} | {ms[1]:.1f} | {late:.2%} | {share:.2f} | {refusals} | {ms[3]:.2f} |", file=sys.stderr)
     print(s["load"], s["rate"], planned, warm, ms[0], ms[1], 1e3 * report["deadline"])
 PYTHON
 [ -z "$picture" ] || gnuplot -c "$SOURCE/clients/scripts/load.gp" "$work/data" "$picture"
