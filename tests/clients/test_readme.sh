@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The shell lines of README.md run as they stand.
+# The shell lines of README.md run as they stand, and the plan that they print is the one in the page.
 #   test_readme.sh BIN SOURCE
 set -euo pipefail
 BIN=$1 SOURCE=$2
@@ -18,4 +18,13 @@ for wanted in '  name: acrobot' 'status: \(OK\|WARM_START\)' 'steps: 48' 'versio
   grep -q -- "$wanted" out || { cat out err >&2; echo "FAIL  no '$wanted'" >&2; exit 1; }
 done
 [ ! -s err ] || { cat err >&2; exit 1; }
+# What the page shows of the plan is what comes out; its cost at the end alone where the deadline left time for all iterations.
+number() { sed -n "s/^$1: //p" "$2" | head -1; }
+shown="cost_now cost_before"
+! grep -q '^iterations: 32$' out || shown="$shown cost_after"
+for name in $shown; do
+  awk -v page="$(number "$name" "$SOURCE/README.md")" -v here="$(number "$name" out)" 'BEGIN {
+    exit !(page > 0 && page - here < 1e-4 && here - page < 1e-4) }' ||
+    { echo "FAIL  $name: README.md has $(number "$name" "$SOURCE/README.md"), here it is $(number "$name" out)" >&2; exit 1; }
+done
 echo "README.md: $(wc -l <lines) lines of shell run"
