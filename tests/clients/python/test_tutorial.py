@@ -16,14 +16,6 @@ from daemons import serve_with_keys
 
 PAGES = sorted((pathlib.Path(__file__).resolve().parents[3] / "clients" / "python").glob("*.md"))
 BLOCKS = [b for p in PAGES for b in re.findall(r"^```python\n(.*?)^```$", p.read_text(), re.DOTALL | re.MULTILINE)]
-HAND = """
-<mujoco>
-  <worldbody>
-    <body><joint name="IFadb" limited="true" range="-0.2 0.2"/><geom size="0.01" pos="0.1 0 0"/></body>
-  </worldbody>
-  <actuator><motor joint="IFadb"/></actuator>
-</mujoco>
-"""
 FINGERS = """
 <mujoco>
   <worldbody>
@@ -117,12 +109,10 @@ def named(block: str) -> dict[str, Any]:
     arm = sinew.share("models/arm_reach.xml")
     model = sinew.Model.from_xml(arm)
     names: dict[str, Any] = {"np": np, "sinew": sinew, "model": model, "task": sinew.Task("arm_reach"), "now": 0.0}
-    names |= {"qpos": model.key_qpos[0], "qvel": np.zeros(model.nv), "gain": np.full((1, 10), 0.5)}
+    names |= {"qpos": model.key_qpos[0], "qvel": np.zeros(model.nv)}
     names |= {"state": {"qpos": model.key_qpos[0]}, "ctrl": np.full((2, 20, model.nu), 0.1)}
     names |= {"bar": np.ones((2, 21, model.nq))}
-    if "from_mujoco" in block:
-        names |= of_mujoco(HAND)
-    if "sinew.mujoco" in block:
+    if "from_mujoco" in block or "sinew.mujoco" in block:
         names |= of_mujoco(arm.read_text())
     if "sinew.torch" in block:
         names |= of_torch(model)
@@ -157,7 +147,6 @@ def test_block(number: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPa
         if word in block and importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed here")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "hand.xml").write_text(HAND)
     with contextlib.ExitStack() as stack:
         if "key_file" in block:
             keyed = stack.enter_context(serve_with_keys(tmp_path, {"left-arm": "plan"}))
