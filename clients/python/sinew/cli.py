@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import errno
 import os
-import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 
+from sinew._interrupts import terminated_as_interrupted
 from sinew.errors import SinewError
 
 __all__ = ["main"]
@@ -85,7 +84,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         parser.print_help()
         return 2
     try:
-        with _terminated_as_interrupted():
+        with terminated_as_interrupted():
             status: int = chosen.run(chosen)
     except KeyboardInterrupt:
         return 130
@@ -93,22 +92,3 @@ def _run(arguments: Sequence[str] | None) -> int:
         print(f"sinew {chosen.command}: {error}", file=sys.stderr)
         return 1
     return status
-
-
-@contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: files are closed, and what was started is stopped.
-
-    So does the end of a terminal (SIGHUP), unless that is ignored, as nohup asks for.
-    """
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    heard = [signal.SIGTERM] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGTERM, signal.SIGHUP]
-    before = {x: signal.signal(x, interrupt) for x in heard}
-    try:
-        yield
-    finally:
-        for x, handler in before.items():
-            signal.signal(x, handler)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import math
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sinew
 from sinew.errors import ArgumentError, RefusedError
 
 pytest.importorskip("viser")
@@ -409,3 +412,30 @@ def test_command_line_errors(arguments: list[str], text: str, capsys: pytest.Cap
     assert cli.main(["view", *arguments]) == 1
     said = capsys.readouterr().err
     assert text in said and said.startswith("sinew view: ") and said.count("\n") == 1
+
+
+PASSED_OVER = """
+import os, signal, sys, time
+from sinew import cli
+from sinew.view import command
+
+def import_of_another(*_):
+    try:
+        os.kill(os.getpid(), signal.{name})
+        time.sleep(60)
+    except BaseException:
+        print("passed over", flush=True)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+command._show = import_of_another
+sys.exit(cli.main(["view", {model!r}, "--no-open", "--port", "0"]))
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_an_interrupt_that_others_pass_over_ends_it(name: str) -> None:
+    """As trimesh does while it is imported, by `except BaseException`."""
+    text = PASSED_OVER.format(name=name, model=str(sinew.share("models/cart_pole.xml")))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, "passed over" in done.stdout) == (0, True), done.stderr

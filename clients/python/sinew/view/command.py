@@ -16,13 +16,13 @@ import argparse
 import contextlib
 import json
 import secrets
-import threading
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sinew._extras import require
+from sinew._interrupts import wait
 from sinew.client.arguments import add_daemon_arguments, keys_of
 from sinew.errors import ArgumentError, NotFoundError, SinewError
 
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.open:
             webbrowser.open(address)
         with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
+            wait()
     return 0
 
 
