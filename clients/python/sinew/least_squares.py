@@ -58,7 +58,8 @@ def residuals(problem: _Problem, values: Doubles, segments: Segments) -> tuple[D
 def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[[Mapping[str, Any]], None]) -> None:
     """Turn the free numbers by SciPy's least squares on all segments, with exact Jacobians.
 
-    Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region.
+    Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region. Whose
+    limit on the gradient is absolute, so that small residuals met it far from their least: it is not asked for.
     A journal does not keep its Jacobians: after an interrupt it begins anew.
     """
     from scipy.optimize import least_squares
@@ -85,6 +86,7 @@ def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[
     least_squares(
         lambda free: evaluate(free)[0], parameters.to_free(start), lambda free: evaluate(free)[1],
         bounds=limits, method="trf" if bounded else "lm", x_scale="jac", max_nfev=iterations,
+        gtol=None if bounded else 1e-8,
     )  # fmt: skip
 
 

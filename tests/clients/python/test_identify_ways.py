@@ -190,6 +190,19 @@ def test_levenberg_marquardt_begins_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["lm", "lbfgs"])
+def test_small_residuals_are_followed_to_the_end(optimizer: Any) -> None:
+    """A damping of 2e-3 that hardly slows a pendulum: nothing of it is lost in a limit that knows no scale."""
+    pytest.importorskip("scipy")
+    rng, ctrl = np.random.default_rng(SEED), np.random.default_rng(SEED).standard_normal((4, 60, 1))
+    model = sinew.Model.from_string(TEXT.format(0.002, 0.7))
+    made = sinew.rollout(model, {"qpos": 0.3 * rng.standard_normal((4, 1))}, ctrl, gradients=False)
+    motions = [Motion(q[:-1], v[:-1], c) for q, v, c in zip(made.qpos, made.qvel, ctrl, strict=True)]
+    at = Parameters(TEXT.format(0.01, 0.7), {"damping": Parameter("joint.j.damping[0]", bounds=(1e-4, 0.5))})
+    found = identify(at, motions, optimizer=optimizer, iterations=60, steps=8, stride=20, loss=StateLoss(velocity=0.01))
+    assert found.values[0] == pytest.approx(0.002, rel=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["lm", "lbfgs"])
 def test_an_active_bound(optimizer: Any) -> None:
     """The true mass, 0.7, is beyond the bound: damping ends where it is best for the bound, however mass is turned."""
     pytest.importorskip("scipy")
