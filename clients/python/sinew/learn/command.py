@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ HELP = "learn a policy by the gradients of short rollouts"
 
 _EPILOG = """
 example:
-  sinew learn hopper -o RUN --iterations 300 --seed 1     # 300 iterations of 64 bodies, 32 actions each
+  sinew learn hopper -o RUN --iterations 300 --seed 1     # 300 iterations of 16 bodies, 32 actions each
   sinew learn hopper -o RUN --evaluate                    # the policy of its checkpoint, without noise
 
 Settings (--set) are those of sinew.learn.Settings, with values that suit the task: `sinew learn TASK --settings`.
@@ -116,9 +117,11 @@ def _learned(shac: Any, arguments: argparse.Namespace) -> int:
     elif row is None:
         print(f"{arguments.out}: all {settings.iterations} iterations are done")
     else:
+        ended = not math.isnan(row.episode_return)
         print(
             f"{row.samples} samples in {row.seconds:.1f} s ({row.cpu_seconds:.1f} s of the CPU), "
-            f"return {row.episode_return:.6g}, seed {settings.seed}; {arguments.out}"
+            f"{f'return {row.episode_return:.6g}' if ended else 'no episode has ended'}, seed {settings.seed}; "
+            f"{arguments.out}"
         )
     return 0
 
