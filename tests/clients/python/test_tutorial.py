@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import pathlib
 import re
+import shutil
 from typing import Any
 
 import numpy as np
@@ -130,6 +131,21 @@ def named(block: str) -> dict[str, Any]:
 def test_there_are_blocks() -> None:
     assert len(BLOCKS) >= 18
     assert all(any(long in block for block in BLOCKS) for long in SHORTER)
+
+
+def test_tasks_of_the_page_are_tasks(tmp_path: pathlib.Path) -> None:
+    """The files that planner/tasks/README.md shows whole, beside the task that they begin from."""
+    page = (PAGES[0].parents[2] / "planner" / "tasks" / "README.md").read_text()
+    shutil.copy(sinew.share("tasks/hand_balls.yaml"), tmp_path)
+    whole = [
+        b
+        for b in re.findall(r"^```yaml\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+        if re.match("base:|description:", b)
+    ]
+    assert len(whole) == 3
+    for number, text in enumerate(whole):
+        (tmp_path / f"{number}.yaml").write_text(text)
+        sinew.Task(tmp_path / f"{number}.yaml")
 
 
 def label(number: int) -> str:
