@@ -58,8 +58,8 @@ def residuals(problem: _Problem, values: Doubles, segments: Segments) -> tuple[D
 def minimize(problem: _Problem, start: Doubles, iterations: int, note: Callable[[Mapping[str, Any]], None]) -> None:
     """Turn the free numbers by SciPy's least squares on all segments, with exact Jacobians.
 
-    Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region. Whose
-    limit on the gradient is absolute, so that small residuals met it far from their least: it is not asked for.
+    Without bounds it is MINPACK's method of Levenberg and Marquardt, else its kin for bounds, in a trust region. The
+    limit on the gradient of the latter is absolute: small residuals meet it far from their least, so it is off.
     A journal does not keep its Jacobians: after an interrupt it begins anew.
     """
     from scipy.optimize import least_squares
