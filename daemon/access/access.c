@@ -184,7 +184,7 @@ static bool put_in_force(SnAccess *a, const List *list) {
     lowered = lowered || role < peer->role;
     peer->role = role;
     peer->trusted = role == SN_ROLE_ADMIN;
-    if (now) peer->quota = now->quota;
+    if (now) sn_quota_set(peer, &now->quota);
     if (now) memcpy(peer->name, now->name, sizeof peer->name);
   }
   return lowered;

@@ -79,6 +79,9 @@ int sn_access_find(const SnAccess *access, const char key[SN_KEY_TEXT]);
 const char *sn_role_name(SnRole role);
 SnRole sn_role_of(const char *name);
 
+// Gives a peer other quotas. What it has used without a bound does not count under one.
+void sn_quota_set(SnPeer *peer, const SnQuotas *quota);
+
 // Takes a request of so many bytes into account. Returns false, and says why, when it is beyond the peer's quota; then
 // it does not count.
 bool sn_quota_request(SnPeer *peer, size_t bytes, double now, char *why, size_t size);

@@ -18,6 +18,11 @@ static bool fits(SnMeter *meter, double rate, double amount, double now) {
   return isinf(rate) || level(meter, rate, now) + amount <= rate * BURST || meter->used == 0;
 }
 
+// What is used without a bound is not owed once there is one.
+static void use(SnMeter *meter, double rate, double amount) {
+  if (isfinite(rate)) meter->used += amount;
+}
+
 bool sn_quota_request(SnPeer *peer, size_t bytes, double now, char *why, size_t size) {
   const SnQuotas *q = &peer->quota;
   if (!fits(&peer->requests, q->requests, 1, now))
@@ -25,16 +30,23 @@ bool sn_quota_request(SnPeer *peer, size_t bytes, double now, char *why, size_t 
   else if (!fits(&peer->bytes, q->bytes, (double)bytes, now))
     snprintf(why, size, "this key may send %g bytes a second; try again later", q->bytes);
   else {
-    peer->requests.used += 1;
-    peer->bytes.used += (double)bytes;
+    use(&peer->requests, q->requests, 1);
+    use(&peer->bytes, q->bytes, (double)bytes);
     return true;
   }
   return false;
 }
 
+static double planned_so_far(const SnPeer *peer) { return 1e-9 * (double)atomic_load(&peer->spent); }
+
+void sn_quota_set(SnPeer *peer, const SnQuotas *quota) {
+  if (isinf(peer->quota.planning)) peer->planned = planned_so_far(peer);  // see use()
+  peer->quota = *quota;
+}
+
 // Takes what the planner has done for a peer by now into account.
 static void settle(SnPeer *peer, double now) {
-  const double planned = 1e-9 * (double)atomic_load(&peer->spent);
+  const double planned = planned_so_far(peer);
   level(&peer->planning, peer->quota.planning, now);
   peer->planning.used += planned - peer->planned;
   peer->planned = planned;

@@ -292,6 +292,35 @@ static void test_planning(void **state) {
   assert_true(may_plan(&free, 5, 1) && !charged);
 }
 
+// A key that has worked for long without a quota, and gets one by a reload, owes nothing; from then on it is held to
+// it.
+static void test_quota_that_comes_later(void **state) {
+  (void)state;
+  SnAccess a;
+  SnError err = {0};
+  bool lowered;
+  char why[200];
+  write_list(KEY_1 " plan\n");
+  assert_int_equal(sn_access_init(&a, path, &err), SN_OK);
+  SnPeer *p = a.peer[sn_access_find(&a, KEY_1)];
+  for (int round = 0; round < 2; round++) {
+    const double now = 100 + 10 * round;
+    for (int i = 0; i < 100000; i++) assert_true(sn_quota_request(p, 1000, now, why, sizeof why));
+    assert_true(may_plan(p, 0, now));
+    sn_quota_spend(p, 1e4);
+    write_list(KEY_1 " plan requests=10 bytes=1e4 planning=0.5\n");
+    assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+    if (!sn_quota_request(p, 9000, now, why, sizeof why)) fail_msg("%s", why);
+    assert_false(sn_quota_request(p, 9000, now, why, sizeof why));
+    if (!may_plan(p, 0, now)) fail_msg("%s", why_not);
+    sn_quota_spend(p, 2);
+    assert_false(may_plan(p, 0, now));
+    write_list(KEY_1 " plan\n");
+    assert_int_equal(sn_access_reload(&a, path, &lowered, &err), SN_OK);
+  }
+  sn_access_free(&a);
+}
+
 // The time until a plan is due must be left; several at the same time take no more than until the last is due.
 static void test_charge_beforehand(void **state) {
   (void)state;
@@ -366,6 +395,7 @@ int main(void) {
       cmocka_unit_test(test_requests_a_second),
       cmocka_unit_test(test_bytes_a_second),
       cmocka_unit_test(test_planning),
+      cmocka_unit_test(test_quota_that_comes_later),
       cmocka_unit_test(test_charge_beforehand),
       cmocka_unit_test(test_a_long_plan),
       cmocka_unit_test(test_never_above),
