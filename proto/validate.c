@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "proto/wire_text.h"
+
 // A row: bounds of one field. For numbers min and max; for strings the bytes; for arrays min and max of each entry and
 // the most entries. Single sub-messages need no row. The rows of a message stand together.
 typedef struct Rule {
@@ -236,16 +238,11 @@ bool sn_validate_bounds(const char *message, const char *field, SnFieldBounds *b
   return r || bounds->required;
 }
 
-// Length of the UTF-8 sequence that starts at s, or 0: overlong forms, surrogates and control characters are refused.
-static int utf8_length(const unsigned char *s) {
-  if (s[0] < 0x80) return s[0] >= 0x20 && s[0] != 0x7f;
-  int n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
-  if (s[0] < 0xc2 || s[0] > 0xf4) return 0;
-  for (int i = 1; i < n; i++)
-    if ((s[i] & 0xc0) != 0x80) return 0;
-  if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f)) return 0;
-  if ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f)) return 0;
-  return n;
+// Length of the character at s, or 0: control characters are refused, too, those from U+0080 to U+009F among them.
+static size_t printable_length(const unsigned char *s, size_t size) {
+  const size_t n = sn_utf8_length(s, size);
+  const bool control = *s < 0x20 || *s == 0x7f || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
+  return control ? 0 : n;
 }
 
 static int check_string(const Rule *r, const char *s, SnWireError *err) {
@@ -253,9 +250,9 @@ static int check_string(const Rule *r, const char *s, SnWireError *err) {
   if (n < (size_t)r->min || n > (size_t)r->max)
     return refuse(err, "%s.%s has %zu bytes, allowed are %g to %g", r->message, r->field, n, r->min, r->max);
   for (size_t i = 0; i < n;) {
-    int len = utf8_length((const unsigned char *)s + i);
+    const size_t len = printable_length((const unsigned char *)s + i, n - i);
     if (len == 0) return refuse(err, "%s.%s: byte %zu is no printable UTF-8 text", r->message, r->field, i);
-    i += (size_t)len;
+    i += len;
   }
   return 0;
 }
@@ -362,26 +359,16 @@ uint64_t sn_request_id(const void *bytes, size_t n) {
   return 0;
 }
 
-static uint64_t read_varint(const unsigned char **p, const unsigned char *end) {
-  uint64_t x = 0;
-  for (unsigned shift = 0; *p < end; shift += 7) {
-    const unsigned char byte = *(*p)++;
-    if (shift < 64) x |= (uint64_t)(byte & 0x7f) << shift;
-    if (!(byte & 0x80)) break;
-  }
-  return x;
-}
-
 // Refuses texts that hold a zero byte: unpacked they seem to end there, and what follows would be passed over. The
 // bytes are those of a message that was unpacked, so their depth is bounded.
 static int check_texts(const ProtobufCMessageDescriptor *d, const unsigned char *p, size_t n, SnWireError *err) {
   enum { VARINT = 0, LONG = 1, BYTES = 2, SHORT = 5 };
   for (const unsigned char *end = p + n; p < end;) {
-    const uint64_t tag = read_varint(&p, end);
+    const uint64_t tag = sn_wire_varint(&p, end);
     const ProtobufCFieldDescriptor *f = protobuf_c_message_descriptor_get_field(d, (unsigned)(tag >> 3));
     const int type = tag & 7;
-    if (type == VARINT) read_varint(&p, end);
-    size_t size = type == LONG ? 8 : type == SHORT ? 4 : type == BYTES ? read_varint(&p, end) : 0;
+    if (type == VARINT) sn_wire_varint(&p, end);
+    size_t size = type == LONG ? 8 : type == SHORT ? 4 : type == BYTES ? sn_wire_varint(&p, end) : 0;
     if (size > (size_t)(end - p)) size = (size_t)(end - p);
     const unsigned char *zero = type == BYTES && f && f->type == PROTOBUF_C_TYPE_STRING ? memchr(p, 0, size) : NULL;
     if (zero)

@@ -79,7 +79,7 @@ int sn_access_find(const SnAccess *access, const char key[SN_KEY_TEXT]);
 const char *sn_role_name(SnRole role);
 SnRole sn_role_of(const char *name);
 
-// Gives a peer other quotas. What it has used without a bound does not count under one.
+// Gives a peer other quotas, which do not count what it has used without a bound.
 void sn_quota_set(SnPeer *peer, const SnQuotas *quota);
 
 // Takes a request of so many bytes into account. Returns false, and says why, when it is beyond the peer's quota; then

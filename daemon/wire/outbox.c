@@ -6,6 +6,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "proto/wire_text.h"
+
 enum { SPARE_BYTES = 64 };  // of the error that says that there is no memory
 
 // Makes the spare replies as many as they shall be, as far as there is memory. With the mutex.
@@ -77,6 +79,7 @@ SnReply *sn_outbox_pack(SnOutbox *outbox, const SnRoute *route, Sinew__V1__Reply
   p->next = NULL;
   p->route = *route;
   p->size = sinew__v1__reply__pack(reply, p->bytes);
+  sn_wire_mend_texts(&sinew__v1__reply__descriptor, p->bytes, p->size);
   p->error = reply->body_case == SINEW__V1__REPLY__BODY_ERROR ? reply->error->code : 0;
   p->stages = (SnStages){0};
   return p;

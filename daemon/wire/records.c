@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "proto/wire_text.h"
+
 bool sn_records_init(SnRecords *r, SnOutbox *outbox) {
   *r = (SnRecords){.outbox = outbox, .count = 1};
   r->last = &r->first;
@@ -120,6 +122,7 @@ void sn_records_send(SnRecords *r, SnAudience *audience, const char *kind, Sinew
   p->next = NULL;
   snprintf(p->topic, sizeof p->topic, "%" PRIu64 " %s ", record->session, kind);
   p->size = sinew__v1__record__pack(record, p->bytes);
+  sn_wire_mend_texts(&sinew__v1__record__descriptor, p->bytes, p->size);
   pthread_mutex_lock(&r->mutex);
   *r->last = p;
   r->last = &p->next;

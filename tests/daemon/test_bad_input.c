@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "proto/validate.h"
 #include "tests/support/raw_peer.h"
 
 enum { ROUNDS = 3000, MESSAGE_BYTES = 200000 };
@@ -51,6 +52,9 @@ static int setup(void **state) {
       &sinewd, "models/cloth.xml",
       "<mujoco><worldbody><flexcomp name=\"shirt\" type=\"grid\" count=\"3 3 1\" spacing=\".1 .1 .1\" dim=\"2\" "
       "mass=\"1\" radius=\".01\"/></worldbody></mujoco>");
+  sn_test_daemon_write(
+      &sinewd, "models/latin.xml",
+      "<mujoco><worldbody><body><joint name=\"t\xfcr\"/><geom size=\".1\"/></body></worldbody></mujoco>");
   sn_test_daemon_write(&sinewd, "tasks/broken.yaml", "model: arm_reach.xml\nhorizonn: 3\n");
   sn_test_daemon_write(&sinewd, "tasks/lost.yaml",
                        "model: nowhere.xml\nterms:\n  - name: a\n    residual: {joint_position: all}\n    weight: 1\n");
@@ -189,6 +193,24 @@ static void test_bad_models(void **state) {
   sn_test_expect_error(load_model("nose"), SINEW__V1__ERROR__CODE__NOT_FOUND, "no model 'nose' in ");
   sn_test_expect_error(load_model("broken"), SINEW__V1__ERROR__CODE__INVALID, "cube");
   sn_test_expect_error(load_model("cloth"), SINEW__V1__ERROR__CODE__UNSUPPORTED, "shirt");
+}
+
+// What is said of a long name is cut, and not within a character; names of a model may be of another alphabet.
+static void test_texts(void **state) {
+  (void)state;
+  char name[SN_WIRE_NAME + 1] = "x";
+  for (int i = 1; i + 1 < SN_WIRE_NAME; i += 2) memcpy(name + i, "\xc3\xa4", 3);
+  sn_test_expect_error(open_task(name), SINEW__V1__ERROR__CODE__INVALID, "is no name");
+  sn_test_expect_error(load_model(name), SINEW__V1__ERROR__CODE__INVALID, "is no name");
+  Sinew__V1__DescribeModelRequest describe = SINEW__V1__DESCRIBE_MODEL_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  describe.model = "latin";
+  request.body_case = SINEW__V1__REQUEST__BODY_DESCRIBE_MODEL;
+  request.describe_model = &describe;
+  Sinew__V1__Reply *reply = sn_test_request(&client, &request);
+  assert_int_equal(reply->body_case, SINEW__V1__REPLY__BODY_DESCRIBE_MODEL);
+  assert_string_equal(reply->describe_model->qpos[0]->name, "t?r");
+  sn_test_done(reply);
 }
 
 static void test_bad_evaluation(void **state) {
@@ -372,6 +394,7 @@ int main(void) {
       BAD_INPUT_TEST(test_bad_plan_requests),
       BAD_INPUT_TEST(test_unknown_and_broken_tasks),
       BAD_INPUT_TEST(test_bad_models),
+      BAD_INPUT_TEST(test_texts),
       BAD_INPUT_TEST(test_bad_evaluation),
       BAD_INPUT_TEST(test_bad_streams),
       BAD_INPUT_TEST(test_truncated_and_random_bytes),

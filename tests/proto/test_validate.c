@@ -133,7 +133,7 @@ static void test_strings(void **state) {
   static char longest[SN_WIRE_NAME + 2];
   SnWireError err;
   static char *const bad[] = {"\xff", "a\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf5\x80\x80\x80",
-                              "a\nb", "\x7f",  "\xe2\x82"};
+                              "a\nb", "\x7f",  "\xe2\x82", "\xc2\x80",     "a\xc2\x9b\x32J"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) expect_refused(bytes, pack_open(bytes, bad[i]), "UTF-8");
   expect_refused(bytes, pack_open(bytes, ""), "OpenRequest.task has 0 bytes");
   memset(longest, 'a', SN_WIRE_NAME + 1);
@@ -141,6 +141,7 @@ static void test_strings(void **state) {
   longest[SN_WIRE_NAME] = '\0';
   assert_non_null(read_it(bytes, pack_open(bytes, longest), &err));
   assert_non_null(read_it(bytes, pack_open(bytes, "h\xc3\xa4nd_\xf0\x9f\xa6\xbe"), &err));
+  assert_non_null(read_it(bytes, pack_open(bytes, "\xc2\xa0"), &err));
 }
 
 // A text that holds a zero byte is refused, in the request itself and in messages within; a zero at its end, too.

@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+#include "proto/wire_text.h"
+
 enum { ARGS_MAX = 40 };
 
 const char *sn_test_binary_folder(void) { return SN_TEST_BINARY_DIR; }
@@ -217,6 +219,17 @@ void sn_test_send(SnTestClient *c, Sinew__V1__Request *request) {
 
 void sn_test_done(Sinew__V1__Reply *reply) { sinew__v1__reply__free_unpacked(reply, NULL); }
 
+// Clients in other languages refuse a message with a text that is no UTF-8.
+static void expect_texts(zmq_msg_t *frame) {
+  const size_t size = zmq_msg_size(frame);
+  unsigned char *mended = malloc(size + 1);
+  assert_non_null(mended);
+  memcpy(mended, zmq_msg_data(frame), size);
+  sn_wire_mend_texts(&sinew__v1__reply__descriptor, mended, size);
+  if (memcmp(mended, zmq_msg_data(frame), size) != 0) fail_msg("a text of a reply is no UTF-8");
+  free(mended);
+}
+
 Sinew__V1__Reply *sn_test_receive(SnTestClient *c, double seconds) {
   zmq_pollitem_t item = {c->socket, 0, ZMQ_POLLIN, 0};
   zmq_msg_t frame;
@@ -224,6 +237,7 @@ Sinew__V1__Reply *sn_test_receive(SnTestClient *c, double seconds) {
   zmq_msg_init(&frame);
   assert_true(zmq_msg_recv(&frame, c->socket, 0) >= 0);
   assert_false(zmq_msg_more(&frame));
+  expect_texts(&frame);
   Sinew__V1__Reply *reply = sinew__v1__reply__unpack(NULL, zmq_msg_size(&frame), zmq_msg_data(&frame));
   zmq_msg_close(&frame);
   assert_non_null(reply);

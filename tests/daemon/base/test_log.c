@@ -69,9 +69,10 @@ static void test_lines(void **state) {
   assert_string_equal(behind_time(read_all(f)), "level=error event=stopped\n");
   sn_log_event(&f->log, SN_LOG_INFO, "Not an event: at all");
   assert_string_equal(behind_time(read_all(f)), "level=info event=note text=\"Not an event: at all\"\n");
-  sn_log_event(&f->log, SN_LOG_INFO, "odd: a \"b\\c\nd\te\x1b[2J\x7f \xc3\xa4");
-  assert_string_equal(behind_time(read_all(f)),
-                      "level=info event=odd text=\"a \\\"b\\\\c\\nd\\x09e\\x1b[2J\\x7f \xc3\xa4\"\n");
+  sn_log_event(&f->log, SN_LOG_INFO, "odd: a \"b\\c\nd\te\x1b[2J\x7f \xc3\xa4 \xc2\x9b[2J \xc2\xa0");
+  assert_string_equal(
+      behind_time(read_all(f)),
+      "level=info event=odd text=\"a \\\"b\\\\c\\nd\\x09e\\x1b[2J\\x7f \xc3\xa4 \\xc2\\x9b[2J \xc2\xa0\"\n");
   sn_log_event(&f->log, SN_LOG_DEBUG, "hello: not wanted");
   assert_string_equal(read_all(f), "");
   const SnLog silent = {.fd = -1, .level = SN_LOG_DEBUG};
