@@ -446,11 +446,11 @@ static void line_up(SnDaemon *d, SnJob *job) {
   if (!taken) refuse(d, job);
 }
 
-// What waited for a model goes on, or fails as its load did.
+// What waited for a model goes on, or fails as its load did. A session of the last daemon may try again.
 static void resume(void *context, void *item, const SnError *failure) {
   SnDaemon *d = context;
   SnJob *job = item;
-  if (!failure) {
+  if (!failure || sn_restore_again(job)) {
     line_up(d, job);
     return;
   }

@@ -19,6 +19,8 @@ void sn_loader_admit(SnDaemon *daemon, SnJob *job, SnSession *session, SnReply *
 
 // Opens one again. Returns true when the job is done, false when it has been handed on.
 bool sn_restore_session(SnDaemon *daemon, SnJob *job);
+// Returns whether a job tries again to do so after a load of its model by another job has failed, and counts that.
+bool sn_restore_again(SnJob *job);
 // Logs that one cannot be opened again, and moves its files aside.
 void sn_restore_failed(SnDaemon *daemon, const SnJob *job, const SnError *err);
 // Gives back what a job had reserved that opens a session.

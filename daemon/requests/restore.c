@@ -59,8 +59,14 @@ static SnSession *try_once(SnDaemon *d, SnJob *job, bool *cold, bool *parked, Sn
   return session;
 }
 
+// What keeps a model from being loaded may pass, whoever has tried it.
+bool sn_restore_again(SnJob *job) { return job->restores && ++job->failed < ATTEMPTS; }
+
+static void wait_a_little(void) { nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL); }
+
 bool sn_restore_session(SnDaemon *d, SnJob *job) {
   const Sinew__V1__KeptSession *from = job->kept->from;
+  if (job->failed > 0) wait_a_little();
   const double began = sn_clock_now();
   sn_keeper_mark(job->kept);
   const bool suspect = job->kept->tries > 1;
@@ -74,7 +80,7 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
   SnSession *session = try_once(d, job, &cold, &parked, &err);
   // A lack of memory or files passes. What does not may be the warm start's fault: the model is another one since.
   for (int k = 1; k < ATTEMPTS && !session && !parked; k++) {
-    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+    wait_a_little();
     if (k == COLD && !cold) {
       cold = true;
       sn_log_about(&d->log, SN_LOG_WARNING, (SnLogIds){.session = from->session},

@@ -31,6 +31,7 @@ typedef struct SnJob {
   SnKept *kept;                 // name of the session that is opened, until it is open; NULL: it has none
   bool coming;                  // it was refused since its session is on its way: the code is RESTORING
   bool restores;                // nobody has asked: that session is one of the last daemon's
+  int failed;                   // times that it waited for another one's load of its model, which failed
   struct SnJob *next;
 } SnJob;
 

@@ -472,6 +472,30 @@ static void test_no_room(void **state) {
   assert_true(sn_test_daemon_logged(&d, "state_megabytes allows 1048576"));
 }
 
+// The first import of a model is killed, as where memory ends while a machine starts: each session that waits for it is
+// restored all the same.
+static void test_import_killed(void **state) {
+  (void)state;
+  enum { SESSIONS = 5 };
+  char cache[128], importer[128], name[8];
+  const char *const args[] = {cache, importer, NULL};
+  for (int i = 0; i < SESSIONS; i++) {
+    snprintf(name, sizeof name, "s%d", i);
+    open_named(name);
+  }
+  snprintf(cache, sizeof cache, "--cache=%s/other", d.folder);
+  snprintf(importer, sizeof importer, "--importer=%s/importer", d.folder);
+  FILE *f = fopen(importer + strlen("--importer="), "w");
+  assert_non_null(f);
+  fprintf(f, "#!/bin/sh\nif mkdir %s/tried; then sleep 0.5; kill -9 $$; fi\nexec %s/sinew-import \"$@\"\n", d.folder,
+          sn_test_binary_folder());
+  fclose(f);
+  assert_int_equal(chmod(importer + strlen("--importer="), 0700), 0);
+  sn_test_kept_restart(&d, SIGTERM, args);
+  await_logged("event=restored ", SESSIONS);
+  assert_int_equal(sn_test_count_logged(&d, "event=keep-refused"), 0);
+}
+
 // While a session is on its way, here since its model is compiled for long, nobody is told that there is none.
 static void test_restoring(void **state) {
   (void)state;
@@ -547,6 +571,7 @@ int main(void) {
                                        cmocka_unit_test_setup_teardown(test_other_model, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
+                                       cmocka_unit_test_setup_teardown(test_import_killed, setup, teardown),
                                        cmocka_unit_test_setup_teardown(test_restoring, setup, teardown)};
   const int failed = cmocka_run_group_tests(tests, setup, teardown);
   return cmocka_run_group_tests(changed, NULL, NULL) + failed;
