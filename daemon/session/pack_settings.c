@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/session/pack.h"
+#include "proto/validate.h"
 
 enum { REMARK = 512 };  // bytes of a warning
 
@@ -90,6 +91,8 @@ SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const
   if (message->has_time_to_live_case) settings->time_to_live = message->time_to_live;
   return SN_OK;
 }
+
+_Static_assert((int)SN_TASK_MAX_NAME <= (int)SN_WIRE_NAME, "a request can name each term");
 
 // A term's weights after the change: absent ones stay.
 static void wanted_weights(const SnCost *cost, int k, const Sinew__V1__TermSettings *t, double weights[2]) {

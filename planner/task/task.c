@@ -55,7 +55,22 @@ static const SnYamlField measure_fields[] = {
     {.name = "during", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
 };
 
+// Names are texts of requests and of files of kept sessions: of so many bytes, and without control characters, those of
+// one byte and of two.
+static void check_name(SnReader *r, const SnNode *name) {
+  const unsigned char *text = (const unsigned char *)name->text;
+  const size_t n = strlen(name->text);
+  if (n > SN_TASK_MAX_NAME) sn_issue(r->issues, name->place, "name: %zu bytes, allowed are %d", n, SN_TASK_MAX_NAME);
+  for (size_t i = 0; i < n; ++i) {
+    if (text[i] >= 0x20 && text[i] != 0x7f && !(text[i] == 0xc2 && text[i + 1] < 0xa0)) continue;
+    sn_issue(r->issues, name->place, "name: byte %zu begins a control character, allowed is what can be printed", i);
+    return;
+  }
+}
+
 static void check_term(SnReader *r, const SnNode *node, const SnTerm *t, bool measure) {
+  const SnNode *name = sn_yaml_member(node, "name");
+  if (name && name->kind == SN_NODE_SCALAR) check_name(r, name);
   const SnNode *norm = sn_yaml_member(node, "norm"), *width = sn_yaml_member(node, "width");
   const SnPlace place = norm ? norm->place : node->place;
   if (t->norm == SN_NORM_SMOOTH_ABS && !(t->width > 0))

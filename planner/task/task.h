@@ -16,7 +16,13 @@
 // Bounds weights, of terms and of the entries of their residuals.
 #define SN_TASK_MOST_WEIGHT 1e9
 
-enum { SN_TASK_MAX_BYTES = 1 << 20, SN_TASK_MAX_ITEMS = 4096, SN_TASK_MAX_TERMS = 256, SN_TASK_MAX_MEAN = 64 };
+enum {
+  SN_TASK_MAX_BYTES = 1 << 20,
+  SN_TASK_MAX_ITEMS = 4096,
+  SN_TASK_MAX_TERMS = 256,
+  SN_TASK_MAX_MEAN = 64,
+  SN_TASK_MAX_NAME = 200
+};
 
 // Says what a term looks at. Sizes are those of the value; a residual has 3 entries where the value is a quaternion.
 typedef enum SnQuantity {

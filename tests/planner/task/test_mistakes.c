@@ -32,6 +32,10 @@ static int teardown(void **state) {
 #define TERM(text) "model: m.xml\nterms:\n  - {name: a, " text "}\n"
 #define AFTER(text) "model: m.xml\nterms: [{name: a, residual: {control: all}}]\n" text "\n"
 #define POSITION "residual: {position: {site: tip}}"
+#define NAME_50 \
+  "\xc3\xa4"    \
+  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define NAME_200 NAME_50 NAME_50 NAME_50 NAME_50
 #define POLICY ", allowed is the name of a file beside this one that ends with .onnx"
 #define SENSORS                                                                                                        \
   "which the engine does not compute, allowed is clock, jointpos, jointvel, ballquat, ballangvel, tendonpos, "         \
@@ -129,6 +133,12 @@ static const char *const rows[][2] = {
      "tasks/my.yaml:4:7: there is no variable 'hihg', there is high; did you mean 'high'?\n"
      "tasks/my.yaml:3:13: variables: 'high' is not used; write $high for a value"},
     {"terms: [{name: a, residual: {control: all}}]\n", "tasks/my.yaml:1:1: task: field 'model' is missing"},
+    {"model: m.xml\nterms:\n  - {name: \"a\\x1b[2J\", residual: {control: all}}\n",
+     "tasks/my.yaml:3:12: name: byte 1 begins a control character, allowed is what can be printed"},
+    {"model: m.xml\nterms: {\"\\u009bm\": {residual: {control: all}}}\n",
+     "tasks/my.yaml:2:9: name: byte 0 begins a control character, allowed is what can be printed"},
+    {AFTER("success: [{name: " NAME_200 "x, term: a, below: 1}]"),
+     "tasks/my.yaml:3:18: name: 201 bytes, allowed are 200"},
     {"base: none\n", "tasks/my.yaml:1:7: base: tasks/none.yaml: No such file or directory"},
     {AFTER("settings: {horizon: 64.5}"),
      "tasks/my.yaml:3:21: horizon: 64.5 is out of bounds, allowed is a whole number from 2 to 4096"},
