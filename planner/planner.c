@@ -228,7 +228,8 @@ void sn_planner_store_world(SnPlanner *p, const SnWorld *w, SnStateBuffer *s) {
 static SnCode settle(SnPlanner *p, uint64_t seed, SnError *err) {
   SnWorld *w = sn_rollout_runner_world(p->runners.scratch);
   SnLane *lane = sn_rollout_runner_lane(p->runners.scratch);
-  const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, &p->def.clock, p->def.settle_until, err);
+  const SnClock *clock = p->def.settle_clock.now ? &p->def.settle_clock : &p->def.clock;
+  const SnCode code = sn_task_reset(p->def.task, p->m, w, lane, seed, clock, p->def.settle_until, err);
   if (code != SN_OK) return code;
   p->def.seed = seed;
   p->initial.state.time = 0;

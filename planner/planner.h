@@ -24,6 +24,7 @@ typedef struct SnPlannerDef {
   uint64_t seed;            // perturbs initial pose and initial plan (0: not) and keys the noise
   SnClock clock;            // deadlines are read on it
   double settle_until;      // when the body must have settled, on the clock [s]; INFINITY: it has all the time
+  SnClock settle_clock;     // clock of settle_until; without `now` it is `clock`
   struct SnBudget *budget;  // memory that planners share (planner/base/budget.h); NULL: any. Must outlive the planner
 } SnPlannerDef;
 

@@ -12,8 +12,12 @@
 #include "physics/model/model_file.h"
 #include "planner/base/yaml.h"
 
+// Who asks a daemon that stops may ask the next one.
 static void reply_error(SnDaemon *d, const SnJob *job, const SnError *err) {
-  sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
+  if (sn_queue_closed(&d->loader.jobs))
+    sn_outbox_error(&d->outbox, &job->route, SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "the daemon stops: %s", err->text);
+  else
+    sn_outbox_error(&d->outbox, &job->route, sn_wire_code(err->code), "%s", err->text);
 }
 
 void sn_loader_unreserve(SnDaemon *d, const SnJob *job) {
@@ -170,6 +174,9 @@ static uint64_t random_id(SnDaemon *d) {
   return id;
 }
 
+// A body may settle as long as its task wants, while the daemon does not stop.
+static double settle_time(void *context) { return atomic_load((atomic_bool *)context) ? (double)INFINITY : 0; }
+
 // The planner thread reserves the memory of the device that a new planner needs (device_proxy.c).
 static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, bool device, uint64_t seed) {
   SnPlannerDef def = sn_default_planner_def();
@@ -177,6 +184,8 @@ static SnPlannerDef planner_def(SnDaemon *d, const SnSession *session, bool devi
   def.task = session->task;
   sn_backends_take(&d->scheduler.backends, device, &def.backend, &def.fallback);
   def.clock = sn_clock_monotonic();
+  def.settle_clock = (SnClock){settle_time, &d->loader.ending};
+  def.settle_until = 1;
   def.settings = session->opened_with;
   def.seed = seed;
   def.budget = &d->budget;
@@ -547,6 +556,7 @@ void sn_loader_stop(SnDaemon *d) {
   SnLoader *l = &d->loader;
   if (l->threads == 0) return;
   sn_queue_close(&l->jobs);
+  atomic_store(&l->ending, true);
   sn_models_cancel(&d->models);
   for (int i = 0; i < l->threads; i++) pthread_join(l->thread[i], NULL);
   for (SnJob *job = l->held, *next; job; job = next) {

@@ -20,8 +20,9 @@ enum { SN_LOADER_THREADS = 16 };
 // models, open sessions, and start them anew with another seed. A job that wants a model that another thread loads has
 // no thread meanwhile. A client has all threads but one at most, so that others go on when what it asks for hangs.
 typedef struct SnLoader {
-  SnQueue jobs;       // SnJob
-  atomic_int parked;  // jobs that wait for a model, or for others of their client
+  SnQueue jobs;        // SnJob
+  atomic_int parked;   // jobs that wait for a model, or for others of their client
+  atomic_bool ending;  // bodies that still settle are given up
   pthread_mutex_t mutex;
   SnRoute at_work[SN_LOADER_THREADS];  // client whose job each thread works on, size 0: none. Under the mutex
   SnJob *held;                         // jobs of clients that have their share of threads, oldest first
@@ -88,8 +89,8 @@ SnCode sn_restore_sessions(SnDaemon *daemon, SnError *failure);
 // Returns how many jobs wait for a loader thread, a model, or others of their client. Any thread may call it.
 int sn_loader_waiting(SnLoader *loader);
 
-// Finishes what runs (see sn_models_cancel), refuses what waits, joins the threads. To be called before the scheduler
-// stops; a second call does nothing.
+// Finishes what runs, but for imports and bodies that settle, which are given up. Refuses what waits, joins the
+// threads. To be called before the scheduler stops; a second call does nothing.
 void sn_loader_stop(SnDaemon *daemon);
 
 // Answers one frame from a client, or hands it to a thread that will. The event loop calls it.

@@ -139,9 +139,40 @@ static void test_hanging_import(void **state) {
   for (int i = 0; i < 6000 && access(path, F_OK) != 0; i++) usleep(10000);
   assert_int_equal(access(path, F_OK), 0);
   assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
-  sn_test_expect_error(sn_test_receive(&hanging, 30), SINEW__V1__ERROR__CODE__STATE, "cancelled");
+  sn_test_expect_error(sn_test_receive(&hanging, 30), SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "cancelled");
   sn_test_disconnect(&hanging);
   sn_test_disconnect(&other);
+  sn_test_daemon_remove(&d);
+}
+
+// A body that takes long to settle, minutes here: the daemon does not wait for it when it is told to stop.
+static void test_settling_body(void **state) {
+  (void)state;
+  SnTestDaemon d = {0};
+  SnTestClient c;
+  sn_test_daemon_prepare(&d);
+  sn_test_daemon_write(&d, "tasks/slow.yaml",
+                       "model: gripper.xml\noptions: {timestep: 0.00001}\ninitial: {settle: 60}\n"
+                       "terms: [{name: effort, residual: {control: all}}]\n");
+  sn_test_daemon_start(&d, NULL);
+  sn_test_connect(&c, d.endpoint);
+  Sinew__V1__LoadModelRequest load = SINEW__V1__LOAD_MODEL_REQUEST__INIT;
+  Sinew__V1__OpenRequest open = SINEW__V1__OPEN_REQUEST__INIT;
+  Sinew__V1__Request request = SINEW__V1__REQUEST__INIT;
+  load.model = "gripper";
+  request.body_case = SINEW__V1__REQUEST__BODY_LOAD_MODEL;
+  request.load_model = &load;
+  sn_test_done(sn_test_request(&c, &request));
+  open.task = "slow";
+  request.body_case = SINEW__V1__REQUEST__BODY_OPEN;
+  request.open = &open;
+  sn_test_send(&c, &request);
+  assert_null(sn_test_receive(&c, 0.5));
+  const double began = sn_clock_now();
+  assert_int_equal(sn_test_daemon_stop(&d, SIGTERM), 0);
+  assert_true(sn_clock_now() - began < 10);
+  sn_test_expect_error(sn_test_receive(&c, 30), SINEW__V1__ERROR__CODE__SHUTTING_DOWN, "has not settled");
+  sn_test_disconnect(&c);
   sn_test_daemon_remove(&d);
 }
 
@@ -184,9 +215,13 @@ static void test_notifications(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_second_daemon_is_refused), cmocka_unit_test(test_bad_starts),
-      cmocka_unit_test(test_tcp_on_the_loopback),      cmocka_unit_test(test_stop_while_planning),
-      cmocka_unit_test(test_hanging_import),           cmocka_unit_test(test_notifications),
+      cmocka_unit_test(test_second_daemon_is_refused),
+      cmocka_unit_test(test_bad_starts),
+      cmocka_unit_test(test_tcp_on_the_loopback),
+      cmocka_unit_test(test_stop_while_planning),
+      cmocka_unit_test(test_hanging_import),
+      cmocka_unit_test(test_settling_body),
+      cmocka_unit_test(test_notifications),
   };
   return cmocka_run_group_tests(tests, sn_test_group_setup, sn_test_group_teardown);
 }
