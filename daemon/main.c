@@ -13,6 +13,7 @@
 #include "daemon/models/repository.h"
 #include "daemon/wire/wire.h"
 #include "physics/base/clock.h"
+#include "physics/base/number_text.h"
 #include "physics/base/output.h"
 #include "proto/places.h"
 
@@ -69,8 +70,8 @@ static void make_options(struct argp_option *options, char names[][32], char doc
     for (char *p = names[i]; *p; p++)
       if (*p == '_') *p = '-';
     if (row->type == SN_CONFIG_IS_INT || row->type == SN_CONFIG_IS_REAL)
-      snprintf(docs[i], 256, "%s [%g to %g%s%s; %g]", row->doc, row->lo, row->hi, *row->unit ? " " : "", row->unit,
-               row->value);
+      snprintf(docs[i], 256, "%s [%s to %s%s%s; %s]", row->doc, sn_number_text(row->lo).text,
+               sn_number_text(row->hi).text, *row->unit ? " " : "", row->unit, sn_number_text(row->value).text);
     else if (row->type == SN_CONFIG_IS_CHOICE)
       snprintf(docs[i], 256, "%s: %s", row->doc, row->text);
     else

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/base/number_text.h"
 #include "proto/wire_text.h"
 
 // A row: bounds of one field. For numbers min and max; for strings the bytes; for arrays min and max of each entry and
@@ -264,7 +265,8 @@ static int check_number(const Rule *r, double x, long index, SnWireError *err) {
   if (index >= 0) snprintf(at, sizeof at, "[%ld]", index);
   if (r->max == FINITE && !isfinite(x))
     return refuse(err, "%s.%s%s: %g is no finite number", r->message, r->field, at, x);
-  return refuse(err, "%s.%s%s: %g is out of bounds, allowed is %g to %g", r->message, r->field, at, x, r->min, r->max);
+  return refuse(err, "%s.%s%s: %s is out of bounds, allowed is %s to %s", r->message, r->field, at,
+                sn_number_text(x).text, sn_number_text(r->min).text, sn_number_text(r->max).text);
 }
 
 static int check_value(const Rule *r, const ProtobufCFieldDescriptor *f, const void *p, long index, SnWireError *err) {

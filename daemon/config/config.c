@@ -12,6 +12,7 @@
 #include "daemon/config/folders_private.h"
 #include "physics/base/folders.h"
 #include "physics/base/known_names.h"
+#include "physics/base/number_text.h"
 #include "proto/default_endpoint.h"
 #include "proto/places.h"
 
@@ -55,8 +56,9 @@ static SnCode set_number(const SnConfigInfo *row, void *p, const char *value, Sn
   double x = strtod(value, &end);
   bool whole = row->type == SN_CONFIG_IS_REAL || floor(x) == x;  // of no type yet: it may be larger than any whole one
   if (end == value || *end || errno || !(x >= row->lo && x <= row->hi) || !whole)
-    return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is a%s number from %g to %g%s%s", row->name, value,
-                   row->type == SN_CONFIG_IS_INT ? " whole" : "", row->lo, row->hi, *row->unit ? " " : "", row->unit);
+    return sn_fail(err, SN_ERR_ARGUMENT, "%s is '%s'; allowed is a%s number from %s to %s%s%s", row->name, value,
+                   row->type == SN_CONFIG_IS_INT ? " whole" : "", sn_number_text(row->lo).text,
+                   sn_number_text(row->hi).text, *row->unit ? " " : "", row->unit);
   if (row->type == SN_CONFIG_IS_REAL)
     *(double *)p = x;
   else

@@ -9,6 +9,7 @@
 
 #include "daemon/planning/serve_private.h"
 #include "physics/base/clock.h"
+#include "physics/base/number_text.h"
 #include "proto/validate.h"
 
 enum { WINDOW = 32, ITERATIONS_MAX = 1000000 };
@@ -85,8 +86,8 @@ void sn_serve_stream(SnScheduler *s, SnJob *job) {
     send_reply(s, session, &job->route, SINEW__V1__STREAM_REPLY__END__STOPPED);
   } else if (!(in->lease >= SN_WIRE_LEASE && in->lease <= SN_WIRE_WAIT)) {
     sn_outbox_error(s->outbox, &job->route, SINEW__V1__ERROR__CODE__INVALID,
-                    "StreamRequest.lease: %g is out of bounds, allowed is %g to %g", in->lease, SN_WIRE_LEASE,
-                    SN_WIRE_WAIT);
+                    "StreamRequest.lease: %s is out of bounds, allowed is %g to %g", sn_number_text(in->lease).text,
+                    SN_WIRE_LEASE, SN_WIRE_WAIT);
   } else if (in->gain_rows > 0 && sn_planner_check_gains(session->planner, &err) != SN_OK) {
     sn_outbox_error(s->outbox, &job->route, sn_wire_code(err.code), "%s", err.text);
   } else {

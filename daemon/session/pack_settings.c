@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "daemon/session/pack.h"
+#include "physics/base/number_text.h"
 #include "proto/validate.h"
 
 enum { REMARK = 512 };  // bytes of a warning
@@ -71,7 +72,8 @@ SnCode sn_read_settings(const Sinew__V1__PlannerSettings *message, const SnConfi
 // Refuses what is not within both, in words of who bounds it.
 static SnCode check_time(const char *name, double x, double least, double most, const char *whose, SnError *err) {
   if (x >= least && x <= most) return SN_OK;
-  return sn_fail(err, SN_ERR_ARGUMENT, "%s: %g is out of bounds, allowed is %g to %g s%s", name, x, least, most, whose);
+  return sn_fail(err, SN_ERR_ARGUMENT, "%s: %s is out of bounds, allowed is %s to %s s%s", name, sn_number_text(x).text,
+                 sn_number_text(least).text, sn_number_text(most).text, whose);
 }
 
 SnCode sn_read_session_settings(const Sinew__V1__SessionSettings *message, const SnPlanner *planner,

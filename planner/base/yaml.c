@@ -8,6 +8,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#include "physics/base/number_text.h"
 #include "planner/base/decimal.h"
 
 enum { YAML_MAX_DEPTH = 32, YAML_MAX_TEXT = 1 << 16 };
@@ -276,7 +277,8 @@ double sn_yaml_number(SnReader *r, const SnNode *node, const char *what, double 
     return fallback;
   }
   if (bounded(lo, hi) && !(x >= lo && x <= hi)) {
-    sn_issue(r->issues, node->place, "%s: %s is out of bounds, allowed is %g to %g", what, text, lo, hi);
+    sn_issue(r->issues, node->place, "%s: %s is out of bounds, allowed is %s to %s", what, text,
+             sn_number_text(lo).text, sn_number_text(hi).text);
     return fallback;
   }
   return x;

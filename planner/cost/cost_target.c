@@ -3,6 +3,7 @@
 #include "planner/cost/cost.h"
 #include "planner/cost/cost_private.h"
 
+#include "physics/base/number_text.h"
 #include "physics/base/vec.h"
 #include "physics/step/step.h"
 
@@ -147,11 +148,11 @@ bool sn_cost_target_is_set(const SnCost *cost, int i) { return cost->owner->over
 SnCode sn_cost_check_weight(const SnCost *cost, int i, double weight, double terminal, SnError *err) {
   if (i < 0 || i >= cost->nterm) return sn_fail(err, SN_ERR_ARGUMENT, "term %d has no weight", i);
   if (!(weight >= 0 && weight <= SN_TASK_MOST_WEIGHT))
-    return sn_fail(err, SN_ERR_ARGUMENT, "weight of '%s': %g is out of bounds, allowed is 0 to %g",
-                   sn_cost_name(cost, i), weight, SN_TASK_MOST_WEIGHT);
+    return sn_fail(err, SN_ERR_ARGUMENT, "weight of '%s': %s is out of bounds, allowed is 0 to %g",
+                   sn_cost_name(cost, i), sn_number_text(weight).text, SN_TASK_MOST_WEIGHT);
   if (!(terminal >= 0 && terminal <= SN_TASK_MOST_WEIGHT))
-    return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': %g is out of bounds, allowed is 0 to %g",
-                   sn_cost_name(cost, i), terminal, SN_TASK_MOST_WEIGHT);
+    return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': %s is out of bounds, allowed is 0 to %g",
+                   sn_cost_name(cost, i), sn_number_text(terminal).text, SN_TASK_MOST_WEIGHT);
   if (terminal > 0 && cost->owner->running_only[i])
     return sn_fail(err, SN_ERR_ARGUMENT, "terminal weight of '%s': no control acts at the end of the horizon",
                    sn_cost_name(cost, i));

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/base/number_text.h"
 #include "planner/base/decimal.h"
 #include "planner/base/grid.h"
 
@@ -132,8 +133,9 @@ static bool complain(int i, double value, char *text, size_t size) {
   }
   const bool whole = info->type == SN_SETTING_TYPE_REAL || value == floor(value);
   if (whole && value >= info->lo && value <= info->hi) return false;  // false for NaN
-  snprintf(text + used, size - used, "%s%s: %g is out of bounds, allowed is %s%g to %g", gap, info->name, value,
-           info->type == SN_SETTING_TYPE_INT ? "a whole number from " : "", info->lo, info->hi);
+  snprintf(text + used, size - used, "%s%s: %s is out of bounds, allowed is %s%s to %s", gap, info->name,
+           sn_number_text(value).text, info->type == SN_SETTING_TYPE_INT ? "a whole number from " : "",
+           sn_number_text(info->lo).text, sn_number_text(info->hi).text);
   return true;
 }
 

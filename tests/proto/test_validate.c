@@ -122,6 +122,8 @@ static void test_bad_deadline_and_missing_state(void **state) {
   expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.deadline: -1 is out of bounds");
   p.deadline = NAN;
   expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "PlanRequest.deadline");
+  s.time = 1000000000.5;
+  expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "State.time: 1000000000.5 is out of bounds");
   s.time = NAN;
   p.deadline = 1;
   expect_refused(bytes, sinew__v1__request__pack(&r, bytes), "State.time");

@@ -76,6 +76,7 @@ static void test_mistakes_name_the_place(void **state) {
   expect_mistake("slice: 1e400\n", ":1:8:", "1e400");
   expect_mistake("slice: 0.01s\n", ":1:8:", "'0.01s'");
   expect_mistake("sessions: 7 8\n", ":1:11:", "'7 8'");
+  expect_mistake("message_bytes: 16777217\n", ":1:16:", "a whole number from 1024 to 16777216 bytes");
   expect_mistake("device: -1\n", ":1:9:", "a whole number from 0 to 63");
   expect_mistake("device_megabytes: lots\n", ":1:19:", "'lots'");
   expect_mistake("device_loss: weep\n", ":1:14:", "stay|exit");

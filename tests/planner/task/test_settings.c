@@ -28,6 +28,8 @@ static void bounds_and_names(void **state) {
             scale = sn_settings_find("noise_scale");
   assert_int_equal(sn_settings_set(&s, candidates, 0, &err), SN_ERR_ARGUMENT);
   assert_string_equal(err.text, "candidates: 0 is out of bounds, allowed is a whole number from 1 to 65536");
+  assert_int_equal(sn_settings_assign(&s, "adam_beta2=1", &err), SN_ERR_ARGUMENT);
+  assert_string_equal(err.text, "adam_beta2: 1 is out of bounds, allowed is 0 to 0.9999999");
   assert_int_equal(sn_settings_set(&s, candidates, 1.5, &err), SN_ERR_ARGUMENT);
   assert_int_equal(sn_settings_set(&s, scale, (double)NAN, &err), SN_ERR_ARGUMENT);
   assert_int_equal(sn_settings_set(&s, candidates, 100, &err), SN_OK);
