@@ -134,7 +134,10 @@ static SnCode read_list(const char *file, List *list, SnError *err) {
     if (n > 0 && line[n - 1] == '\n') line[n - 1] = '\0';
     read_line(list, line);
   }
+  const bool torn = ferror(f);  // the keys that were not read would lose their sessions
+  const int why = errno;
   fclose(f);
+  if (torn) return sn_fail(err, SN_ERR_IO, "allow: %s: %s", file, strerror(why));
   return list->failed ? SN_ERR_FORMAT : SN_OK;
 }
 

@@ -152,6 +152,9 @@ static void test_rights_of_the_list(void **state) {
   }
   assert_int_equal(sn_access_init(&a, "/tmp", &err), SN_ERR_IO);
   sn_access_free(&a);
+  assert_int_equal(sn_access_init(&a, "/proc/self/mem", &err), SN_ERR_IO);  // it can be opened, and not read
+  assert_non_null(strstr(err.text, "/proc/self/mem: Input/output error"));
+  sn_access_free(&a);
   assert_int_equal(sn_access_init(&a, "/nonexistent/allow", &err), SN_ERR_IO);
   assert_non_null(strstr(err.text, "/nonexistent/allow"));
   sn_access_free(&a);
