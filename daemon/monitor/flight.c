@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -85,8 +86,9 @@ static bool is_old(const unsigned char *head, uint64_t oldest) { return little(h
 
 static uint64_t message_size(const unsigned char *head) { return 9 + little(head + 1, 8); }
 
+// A machine without a clock of its own begins in 1970, where less than that time has passed.
 static uint64_t oldest_kept(const SnFlight *f, double now) {
-  return (uint64_t)(1e9 * (now + f->real - f->def.seconds));
+  return (uint64_t)(1e9 * fmax(0, now + f->real - f->def.seconds));
 }
 
 // Forgets messages until `size` bytes fit, and those from before `oldest` (Unix time in nanoseconds): after a pause

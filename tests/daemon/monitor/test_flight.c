@@ -228,6 +228,19 @@ static void test_pause(void **state) {
   sn_flight_close(f);
 }
 
+// Where the clock has not gone for as long as is kept, as on a machine that begins in 1970, all is kept.
+static void test_young_clock(void **state) {
+  Place *p = *state;
+  SnFlight *f;
+  SnError err = {0};
+  p->def.seconds = 1e10;
+  assert_int_equal(sn_flight_open(&p->def, &f, &err), SN_OK);
+  for (int i = 0; i < 10; i++) add(f, i, 10, sn_clock_now());
+  assert_int_equal(sn_flight_counts(f).messages, 10);
+  assert_int_equal(read_file(write_out(f))->messages, 10);
+  sn_flight_close(f);
+}
+
 // What is older than the time that is kept goes, and is not missed; what is too long for the memory is passed over.
 static void test_bounds(void **state) {
   Place *p = *state;
@@ -373,6 +386,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_ring, setup, teardown),
       cmocka_unit_test_setup_teardown(test_slow_disk, setup, teardown),
       cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
+      cmocka_unit_test_setup_teardown(test_young_clock, setup, teardown),
       cmocka_unit_test_setup_teardown(test_bounds, setup, teardown),
       cmocka_unit_test_setup_teardown(test_another_file, setup, teardown),
       cmocka_unit_test_setup_teardown(test_files, setup, teardown),
