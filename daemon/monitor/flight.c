@@ -210,23 +210,38 @@ static bool write_all(int fd, const void *bytes, size_t size) {
   return true;
 }
 
-static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+// A file of a recorder, and when it was written.
+typedef struct Written {
+  char *name;
+  struct timespec when;
+} Written;
 
-// Removes the oldest files, so that there is room for one more. Names begin with the time.
+static int compare_times(const void *a, const void *b) {
+  const Written *x = a, *y = b;
+  if (x->when.tv_sec != y->when.tv_sec) return x->when.tv_sec < y->when.tv_sec ? -1 : 1;
+  if (x->when.tv_nsec != y->when.tv_nsec) return x->when.tv_nsec < y->when.tv_nsec ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+// Removes the oldest files, so that there is room for one more. Their names do not tell which these are: that of a
+// crash has the time of the start.
 static void remove_old(const SnFlight *f) {
   enum { MOST = 1024 };
-  char *name[MOST];
+  Written file[MOST];
   int n = 0;
   DIR *folder = opendir(f->folder);
   for (struct dirent *entry; folder && n < MOST && (entry = readdir(folder));) {
+    struct stat st;
     const size_t size = strlen(entry->d_name);
     const bool ours = !strncmp(entry->d_name, "flight-", 7) && size > 5 && !strcmp(entry->d_name + size - 5, ".mcap");
-    if (ours && (name[n] = strdup(entry->d_name))) n++;
+    if (!ours || fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    file[n] = (Written){strdup(entry->d_name), st.st_mtim};
+    n += file[n].name != NULL;
   }
-  qsort(name, (size_t)n, sizeof *name, compare_names);
+  qsort(file, (size_t)n, sizeof *file, compare_times);
   for (int i = 0; i < n; i++) {
-    if (i <= n - SN_FLIGHT_FILES) unlinkat(dirfd(folder), name[i], 0);
-    free(name[i]);
+    if (i <= n - SN_FLIGHT_FILES) unlinkat(dirfd(folder), file[i].name, 0);
+    free(file[i].name);
   }
   if (folder) closedir(folder);
 }

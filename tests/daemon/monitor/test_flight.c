@@ -317,6 +317,20 @@ static void test_files(void **state) {
   assert_int_equal(count_files(p->folder), SN_FLIGHT_FILES);
   assert_int_equal(stat(first, &st), -1);
   assert_int_equal(stat(p->schema, &st), 0);
+  // That of a crash has the time of the start in its name, and is not older for that.
+  char crash[SN_FLIGHT_PATH];
+  snprintf(crash, sizeof crash, "%s/flight-20000101T000000.000000Z-crash.mcap", p->folder);
+  FILE *file = fopen(crash, "w");
+  assert_non_null(file);
+  fclose(file);
+  for (int i = 2; i < SN_FLIGHT_FILES; i += 2) {
+    usleep(20000);  // times of files differ
+    write_out(f);   // two
+    if (stat(crash, &st) != 0) fail_msg("the file of a crash went when there were %d newer ones", i);
+  }
+  write_out(f);
+  assert_int_equal(stat(crash, &st), -1);
+  assert_int_equal(count_files(p->folder), SN_FLIGHT_FILES);
   sn_flight_close(f);
 }
 
