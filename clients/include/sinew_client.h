@@ -240,9 +240,10 @@ SINEW_API const SinewSessionPlan *sinew_session_current_plan(const SinewSession 
 SINEW_API SinewStatus sinew_session_control(SinewSession *session, double now, double *ctrl, SinewError *err);
 
 // Fills ctrl (nu) as sinew_session_control does at the time of a measured state, with the plan's feedback. A row with
-// gains becomes ctrl + gain (state (-) predicted state), within the ranges of the controls; other rows stay. `state`
-// needs qpos, qvel and act. *corrected, which may be NULL, says whether the row had gains. Returns SINEW_ERR_ARGUMENT
-// for a state with a number that is not finite, else as sinew_session_control.
+// gains becomes ctrl + gain (state (-) predicted state), within the ranges of the controls. Other rows stay, and so
+// does one whose gains come to a control that is not finite or beyond 1e10. `state` needs qpos, qvel and act.
+// *corrected, which may be NULL, says whether gains changed the row. Returns SINEW_ERR_ARGUMENT for a state with a
+// number that is not finite, else as sinew_session_control.
 SINEW_API SinewStatus sinew_session_feedback(SinewSession *session, const SinewState *state, double *ctrl,
                                              bool *corrected, SinewError *err);
 

@@ -82,6 +82,12 @@ static bool accept_times(const Sinew__V1__Plan *p, double latest, char *why, siz
   return true;
 }
 
+bool sn_accept_controls(const double *ctrl, size_t n) {
+  size_t i = 0;
+  while (i < n && fabs(ctrl[i]) <= CONTROL_MAX) ++i;
+  return i == n;
+}
+
 bool sn_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, double latest, char *why, size_t size) {
   if (p->session != info->id)
     return refuse(why, size, "it is of session %llu, this is session %llu", (unsigned long long)p->session,

@@ -133,6 +133,32 @@ static void test_law(void **state) {
   sinew_client_disconnect(client);
 }
 
+// What gains and a state far away come to may be no number: then the row acts as it was planned.
+static void test_no_number(void **state) {
+  (void)state;
+  static const double sums[][2] = {{1e308, -1e308}, {1e308, 1e308}, {1e6, 0}};
+  double far[BALL_NV] = {1e10, 1e10, 0}, ctrl[NU], plain[NU];
+  bool corrected;
+  SinewClient *client = connect_with(5, 0);
+  SinewSession *session = open_with_gains(client);
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; ++i) {
+    const double time = 1 + 0.1 * (double)i;
+    const SinewState now = {.time = time, .qpos = rest, .qvel = still};
+    make_plan();
+    for (int k = 0; k < GAIN_ROWS * NU; ++k) memcpy(gain + k * WIDTH + BALL_NV, sums[i], sizeof sums[i]);
+    expect_status(sinew_session_plan(session, &now, 0.1, &err), SINEW_OK);
+    const SinewSessionPlan *plan = sinew_session_current_plan(session);
+    const SinewState there = {.time = plan->start + LEAD * plan->step, .qpos = rest, .qvel = far};
+    expect_status(sinew_session_control(session, there.time, plain, &err), SINEW_OK);
+    corrected = true;
+    expect_status(sinew_session_feedback(session, &there, ctrl, &corrected, &err), SINEW_OK);
+    assert_false(corrected);
+    assert_memory_equal(ctrl, plain, sizeof ctrl);
+  }
+  sinew_session_close(session, NULL);
+  sinew_client_disconnect(client);
+}
+
 #define LIE(name, ...)                                           \
   static void name(Sinew__V1__Reply *reply) {                    \
     tell(reply);                                                 \
@@ -197,6 +223,7 @@ static void test_lies(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_law, set_up, tear_down),
+                                     cmocka_unit_test_setup_teardown(test_no_number, set_up, tear_down),
                                      cmocka_unit_test_setup_teardown(test_lies, set_up, tear_down)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
