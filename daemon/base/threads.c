@@ -1,12 +1,35 @@
 #include "daemon/base/threads.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 void sn_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+static void *wait_for(void *mutex) {
+  pthread_mutex_lock(mutex);
+  pthread_mutex_unlock(mutex);
+  return NULL;
+}
+
+// All of them are there at a time, since each waits for the mutex.
+int sn_threads_try(int count) {
+  enum { MOST = 8 };
+  pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  pthread_t thread[MOST];
+  int n = 0, error = 0;
+  pthread_mutex_lock(&mutex);
+  while (n < count && n < MOST && error == 0) {
+    error = pthread_create(&thread[n], NULL, wait_for, &mutex);
+    n += error == 0;
+  }
+  pthread_mutex_unlock(&mutex);
+  while (n > 0) pthread_join(thread[--n], NULL);
+  return error;
+}
 
 // Time of a thread if its name begins so, from the line that the system has of it: NUMBER (NAME) STATE and numbers, of
 // which the eleventh and twelfth are its time in the program and in the system (proc(5)) [ticks].

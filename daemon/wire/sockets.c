@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <zmq.h>
 
+#include "daemon/base/threads.h"
 #include "daemon/wire/endpoint_private.h"
 #include "daemon/wire/users_private.h"
 #include "physics/base/clock.h"
@@ -15,13 +16,14 @@
 // those of a second at 1 kHz, two a plan. SUBSCRIBER_BYTES holds the handshake of a SUB socket and a subscription to
 // everything or to a session; up to there libzmq copies frames, and keeps longer ones with the buffer that they came
 // in. KEYED_SUBSCRIBER_BYTES holds the longest message of a handshake with keys. SUBSCRIPTIONS_BURST is how many are
-// read before others get their turn.
+// read before others get their turn. LIBRARY_THREADS are those that libzmq starts, or ends the process.
 enum {
   REPLIES_WAITING = 256,
   RECORDS_WAITING = 2048,
   SUBSCRIBER_BYTES = 32,
   KEYED_SUBSCRIBER_BYTES = 512,
   SUBSCRIPTIONS_BURST = 4096,
+  LIBRARY_THREADS = 2,
   HANDSHAKE_MS = 5000
 };
 
@@ -161,6 +163,11 @@ SnCode sn_sockets_open(SnSockets *s, const SnConfig *config, const SnLog *log, S
   s->records.name = "records";
   SnCode code = check_and_lock(s, err);
   if (code != SN_OK) return code;
+  const int error = sn_threads_try(LIBRARY_THREADS);
+  if (error)
+    return sn_fail(err, SN_ERR_LIMIT,
+                   "cannot start the threads of libzmq: %s; see ulimit -u and -v, TasksMax= of a unit",
+                   strerror(error));
   s->context = zmq_ctx_new();
   s->unsent = calloc((size_t)config->connections, sizeof(SnReply *));
   if (!s->context || !s->unsent) return sn_fail(err, SN_ERR_MEMORY, "out of memory");

@@ -1,4 +1,5 @@
 // Time of threads by their name.
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,11 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "daemon/base/threads.h"
 #include "physics/base/clock.h"
+#include "tests/support/slow.h"
 
 static atomic_bool stop;
 
@@ -44,7 +49,22 @@ static void test_named(void **state) {
   pthread_join(thread, NULL);
 }
 
+// A process that may have no more memory for stacks is told, and ends nothing.
+static void test_no_more(void **state) {
+  (void)state;
+  assert_int_equal(sn_threads_try(2), 0);
+  if (SN_SLOW) return;  // sanitizers end a process that gets no memory
+  const pid_t child = fork();
+  if (child == 0) {
+    setrlimit(RLIMIT_AS, &(struct rlimit){1 << 20, 1 << 20});
+    _exit(sn_threads_try(8) == EAGAIN ? 0 : 1);  // more than have left their stacks
+  }
+  int status;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_named)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_named), cmocka_unit_test(test_no_more)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
