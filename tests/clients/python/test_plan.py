@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
@@ -123,6 +124,13 @@ def test_feedback(client: sinew.Client) -> None:
             wanted = plan.ctrl[row] + (plan.gain[row] @ difference if row < 3 else 0)
             limits = session.ctrl_range
             np.testing.assert_allclose(plan.control(moved), np.clip(wanted, limits[:, 0], limits[:, 1]), atol=1e-12)
+        # What large gains come to may be no number, or none that a robot should get: the row acts as it was planned.
+        for gain in ([1e308, -1e308], [1e308, 1e308], [1e6, 0]):
+            gains = plan.gain.copy()
+            gains[:, :, model.nv : model.nv + 2] = gain
+            far = states.qvel[0] + np.array([1e10, 1e10, 0, 0, 0])
+            wild = dataclasses.replace(plan, gain=gains)
+            assert wild.control({"time": 2.5, "qpos": states.qpos[0], "qvel": far}).tolist() == plan.ctrl[0].tolist()
         with pytest.raises(errors.ArgumentError, match="qvel: shape"):
             plan.control({"time": 2.5, "qpos": initial.qpos, "qvel": [1.0]})
         with pytest.raises(errors.ArgumentError, match="needs a time"):

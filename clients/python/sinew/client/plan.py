@@ -160,8 +160,9 @@ class Plan:
         """Return the controls for a measured state, with the plan's feedback.
 
         The row of `ctrl` at the state's time, plus its gain times the difference of the state to the predicted one,
-        each limited to its range. Rows without gains are not corrected. Whether the plan may still be used is not
-        looked at: `sinew.Session.feedback` does, and falls back.
+        each limited to its range. Rows without gains are not corrected, nor are those whose gains come to a control
+        that is not finite or beyond 1e10. Whether the plan may still be used is not looked at:
+        `sinew.Session.feedback` does, and falls back.
 
         Parameters
         ----------
@@ -176,13 +177,17 @@ class Plan:
         if measured.time is None:
             raise ArgumentError("a measured state needs a time")
         row = self.row(float(np.asarray(measured.time)))
-        controls = self.ctrl[row].copy()
-        if 0 <= row - self.lead < self.gain_rows:
-            controls += self.gain[row - self.lead] @ self._difference(measured, row)
         low = [c.min if c.limited else -np.inf for c in self.model.ctrl]
         high = [c.max if c.limited else np.inf for c in self.model.ctrl]
-        limited: NDArray[np.float64] = np.clip(controls, low, high)
-        return limited
+        planned: NDArray[np.float64] = np.clip(self.ctrl[row], low, high)
+        if not 0 <= row - self.lead < self.gain_rows:
+            return planned
+        difference = self._difference(measured, row)
+        with np.errstate(over="ignore", invalid="ignore"):
+            corrected: NDArray[np.float64] = np.clip(
+                self.ctrl[row] + self.gain[row - self.lead] @ difference, low, high
+            )
+        return corrected if (np.abs(corrected) <= 1e10).all() else planned
 
     def _difference(self, state: State, row: int) -> NDArray[np.float64]:
         """Return how far a state is from the predicted one, in the tangent coordinates of the gains."""
