@@ -293,9 +293,7 @@ SnCode sn_planner_configure(SnPlanner *p, const SnSettings *settings, SnError *e
   SnCode code = sn_settings_may_change(&p->in_force.settings, settings, err);
   if (code == SN_OK) code = sn_planner_grid_check(p, settings, NULL, err);
   if (code == SN_OK) code = check_optimizer(p, settings, err);
-  // The capacity of iterations under way stays as it is: theirs is looked at when the next ones begin.
-  if (code == SN_OK && !p->iterations.begun)
-    code = sn_planner_reserve(p, sn_planner_optimizer(settings), settings, err);
+  if (code == SN_OK) code = sn_planner_make_room(p, settings, err);
   if (code != SN_OK) return code;
   p->pending.settings = *settings;
   p->pending_refused = false;

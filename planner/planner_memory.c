@@ -67,6 +67,20 @@ SnCode sn_planner_reserve(SnPlanner *p, const SnOptimizer *optimizer, const SnSe
   return code;
 }
 
+// Takes what an optimizer needs, which reserves it later.
+static SnCode take_ahead(SnPlanner *p, const SnOptimizer *optimizer, const SnSettings *s, SnError *err) {
+  return sn_planner_take(p, (int)optimizer->kind, optimizer->bytes(p, s), err);
+}
+
+SnCode sn_planner_make_room(SnPlanner *p, const SnSettings *s, SnError *err) {
+  const SnOptimizer *next = sn_planner_optimizer(s), *now = p->progress.active ? p->iterations.optimizer : next;
+  const double before = p->memory.part[now->kind];
+  SnCode code = take_ahead(p, now, s, err);
+  if (code == SN_OK) code = p->iterations.begun ? take_ahead(p, next, s, err) : sn_planner_reserve(p, next, s, err);
+  if (code != SN_OK) give(p, (int)now->kind, before);
+  return code;
+}
+
 SnCode sn_planner_take_evaluation(SnPlanner *p, int steps, bool gradient, SnError *err) {
   const double rows = steps + 1, targets = rows * p->in_force.cost->ntarget * (double)sizeof(sn_real);
   const double way_back = sn_planner_row_bytes(p, rows) + targets + steps * (double)p->m->nu * (double)sizeof(sn_real);

@@ -390,6 +390,10 @@ SnCode sn_planner_take_own(SnPlanner *p, SnError *err);
 // planner_memory.c: takes what the capacity of an optimizer needs of the budget, and reserves it. On failure all is as
 // before.
 SnCode sn_planner_reserve(SnPlanner *p, const SnOptimizer *optimizer, const SnSettings *s, SnError *err);
+// planner_memory.c: takes what these settings need of the budget, of the plan in progress too, which goes on by the
+// optimizer that it began with. It is reserved, but for iterations under way, whose capacity stays as it is: then when
+// the next ones begin. On failure all is as before.
+SnCode sn_planner_make_room(SnPlanner *p, const SnSettings *s, SnError *err);
 // planner_memory.c: takes what an evaluation of so many steps needs, and its gradient; gives that of gradients, and all
 // that the planner has taken, back.
 SnCode sn_planner_take_evaluation(SnPlanner *p, int steps, bool gradient, SnError *err);

@@ -71,6 +71,29 @@ static SnCode no_memory(SnBackend *b, SnBackendModel *model, int starts, SnError
   return sn_fail(err, SN_ERR_MEMORY, "out of memory");
 }
 
+// So they are while iterations are under way; and where a plan goes on by another planner than they name.
+static void refused_meanwhile(SnPlanner *p, const SnSettings *more, SnBudget *budget) {
+  SnError err = {0};
+  const double needs = sn_planner_bytes(p);
+  const SnState *initial = sn_planner_initial(p);
+  SnPlanRequest request = sn_default_plan_request();
+  request.qpos = initial->qpos;
+  request.qvel = initial->qvel;
+  request.act = initial->act;
+  request.max_iterations = 100;
+  assert_int_equal(sn_planner_begin(p, &request, &err), SN_OK);
+  SnSettings other = *more;
+  other.planner = SN_PLANNER_LBFGS;
+  for (int k = 0; k < 3; ++k) {
+    assert_int_equal(sn_planner_configure(p, more, &err), SN_ERR_LIMIT);
+    assert_int_equal(sn_planner_configure(p, &other, &err), SN_ERR_LIMIT);
+    assert_int_equal(sn_planner_settings(p)->adam_starts, 16);
+    assert_true(sn_budget_taken(budget) == needs && sn_planner_bytes(p) == needs);
+    sn_planner_slice(p, sn_clock_now() + 1e-3);
+  }
+  sn_planner_drop(p);
+}
+
 // One byte less than a planner needs is too little, of its own and of all; the text has what is asked for and allowed.
 static void refused(void **state) {
   (void)state;
@@ -102,6 +125,8 @@ static void refused(void **state) {
   assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_LIMIT);
   assert_int_equal(sn_planner_settings(p)->adam_starts, 16);
   assert_true(sn_budget_taken(&budget) == needs);
+
+  refused_meanwhile(p, &more, &budget);
 
   // What cannot be allocated after all is given back.
   budget.all = 0;
