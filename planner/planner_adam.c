@@ -122,7 +122,7 @@ SnCode sn_planner_adam_restore(SnPlanner *p, const SnAdamSnapshot *s, SnError *e
     adam_forget(p);
     return SN_OK;
   }
-  const int starts = s->capacity > 0 ? s->capacity : p->pending.settings.adam_starts;
+  const int starts = s->capacity > 0 ? s->capacity : 1;  // 0: it is reserved anew before it is used
   SnCode code = check_adam(s, err);
   if (code == SN_OK) code = adam_check(p, err);
   if (code == SN_OK) code = sn_planner_take(p, SN_PLANNER_ADAM, sn_planner_adam_bytes(p, starts), err);

@@ -144,7 +144,38 @@ static void refused(void **state) {
   free_fixture(x);
 }
 
+// What a planner had room for, its snapshot has: also where Adam, which made a plan once, would have none by now.
+static void of_a_snapshot(void **state) {
+  (void)state;
+  Fixture *x = make_fixture(2, false, 0);
+  SnBudget budget;
+  SnError err = {0};
+  sn_budget_init(&budget, 0, 0);
+  SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
+  def.settings.adam_starts = 1;
+  SnPlanner *p = sn_planner_create(&def, &err);
+  assert_non_null(p);
+  assert_int_equal(sn_planner_reset(p, def.seed, &err), SN_OK);
+  def.settings.planner = SN_PLANNER_SAMPLING;
+  def.settings.candidates = 2;
+  assert_int_equal(sn_planner_configure(p, &def.settings, &err), SN_OK);
+  def.settings.adam_starts = 64;
+  assert_int_equal(sn_planner_configure(p, &def.settings, &err), SN_OK);
+  budget.each = sn_planner_bytes(p);
+  SnPlannerSnapshot snapshot;
+  assert_int_equal(sn_planner_snapshot(p, &snapshot, &err), SN_OK);
+  assert_true(snapshot.adam.used);
+  SnPlanner *second = sn_planner_create(&def, &err);
+  assert_non_null(second);
+  if (sn_planner_restore(second, &snapshot, &err) != SN_OK) fail_msg("%s", err.text);
+  sn_planner_free(second);
+  sn_planner_free(p);
+  sn_budget_free(&budget);
+  free_fixture(x);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_heap), cmocka_unit_test(refused)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_heap), cmocka_unit_test(refused),
+                                     cmocka_unit_test(of_a_snapshot)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }
