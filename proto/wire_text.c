@@ -1,5 +1,7 @@
 #include "proto/wire_text.h"
 
+#include <string.h>
+
 size_t sn_utf8_length(const unsigned char *s, size_t size) {
   if (size == 0) return 0;
   if (s[0] < 0x80) return 1;
@@ -22,12 +24,20 @@ uint64_t sn_wire_varint(const unsigned char **p, const unsigned char *end) {
   return x;
 }
 
+// Returns where the characters of one byte end that begin at i, or up to seven of them before: a page of metrics is a
+// megabyte of them.
+static size_t skip(const unsigned char *text, size_t i, size_t size) {
+  for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+    memcpy(&word, text + i, sizeof word);
+    if (word & 0x8080808080808080u) break;
+  }
+  return i;
+}
+
 static void mend(unsigned char *text, size_t size) {
-  for (size_t i = 0, n; i < size; i += n) {
+  for (size_t i = skip(text, 0, size), n; i<size; i = n> 1 ? i + n : skip(text, i + 1, size)) {
     n = sn_utf8_length(text + i, size - i);
-    if (n > 0) continue;
-    text[i] = '?';
-    n = 1;
+    if (n == 0) text[i] = '?';
   }
 }
 

@@ -61,6 +61,7 @@ static void test_names(void **state) {
   term.n_weights = 2;
   term.weights = weights;
   term.frame = "\xff";
+  term.name = "a_long_name_with_one_at_its_end\xff";
   task.model = &model;
   task.text = "two\nlines\t\xe2\x82\xac";
   task.n_terms = 1;
@@ -72,7 +73,7 @@ static void test_names(void **state) {
   sn_wire_mend_texts(&sinew__v1__reply__descriptor, bytes, size);
   size_t changed = 0;
   for (size_t i = 0; i < size; i++) changed += bytes[i] != before[i];
-  assert_int_equal(changed, 1 + 1 + 2 + 1);
+  assert_int_equal(changed, 1 + 1 + 2 + 1 + 1);
   Sinew__V1__Reply *got = sinew__v1__reply__unpack(NULL, size, bytes);
   assert_non_null(got);
   const Sinew__V1__TaskDescription *t = got->describe_task;
@@ -80,6 +81,7 @@ static void test_names(void **state) {
   assert_string_equal(t->model->qpos[1]->name, pole.name);
   assert_string_equal(t->model->file, "/tmp/m?/\xc3\xa4??.xml");
   assert_string_equal(t->terms[0]->frame, "?");
+  assert_string_equal(t->terms[0]->name, "a_long_name_with_one_at_its_end?");
   assert_string_equal(t->text, task.text);
   assert_true(got->id == UINT64_MAX && t->model->qpos[0]->min == slider.min);
   assert_memory_equal(t->terms[0]->weights, weights, sizeof weights);
