@@ -207,6 +207,7 @@ int main(int argc, char **argv) {
     if (code != SN_OK) fprintf(stderr, "sinewd: %s\n", err.text);
     return code == SN_OK ? EXIT_SUCCESS : EXIT_FAILURE;
   }
+  if (code == SN_OK) code = sn_config_check_folders(&d.config, &err);
   d.log.level = d.config.log;
   d.configure = configure;
   d.command_line = &line;

@@ -141,14 +141,13 @@ static void complete_address(const SnConfig *config, const char *folder, const c
 SnCode sn_config_complete(SnConfig *config, SnError *err) {
   char folder[SN_CONFIG_TEXT_SIZE - 64];
   SnCode code = complete_import(config, err);
-  // Of defaults some may be missing: models that nobody has fetched.
-  if (code == SN_OK) code = sn_folders_check(&config->models, "models", err);
-  if (code == SN_OK) code = sn_folders_check(&config->tasks, "tasks", err);
   if (code != SN_OK) return code;
+  config->default_models = config->models.n == 0;
+  config->default_tasks = config->tasks.n == 0;
   char place[SN_PLACES_OF_MODELS][SN_PLACE_SIZE];
-  for (int i = 0, n = config->models.n ? 0 : sn_places_of_models(place); i < n; i++)
+  for (int i = 0, n = config->default_models ? sn_places_of_models(place) : 0; i < n; i++)
     add_folder(&config->models, place[i]);
-  if (config->tasks.n == 0 && sn_place_of_tasks(place[0], sizeof place[0])) add_folder(&config->tasks, place[0]);
+  if (config->default_tasks && sn_place_of_tasks(place[0], sizeof place[0])) add_folder(&config->tasks, place[0]);
 
   const bool beside = strncmp(config->endpoint, "ipc://", 6) == 0 || (*config->telemetry && *config->records);
   config->runtime_folder = !*config->endpoint || !beside;

@@ -31,7 +31,8 @@ typedef struct SnConfig {
 #undef SN_CONFIG_INT
 #undef SN_CONFIG_REAL
 #undef SN_CONFIG_CHOICE
-  bool runtime_folder;  // an address was left empty: its socket lies in the folder of the user's sockets
+  bool runtime_folder;                 // an address was left empty: its socket lies in the folder of the user's sockets
+  bool default_models, default_tasks;  // folders are not configured, but those that may be missing
 } SnConfig;
 
 // Counts the settings.
@@ -86,6 +87,9 @@ SnCode sn_config_load(SnConfig *config, const char *file, SnError *err);
 // Absolute folders come from the environment and from where this program lies.
 // Changes nothing on the disk.
 SnCode sn_config_complete(SnConfig *config, SnError *err);
+
+// Checks that the folders of models and tasks that are configured can be read, which a start needs. A reload does not.
+SnCode sn_config_check_folders(const SnConfig *config, SnError *err);
 
 // Makes the folder of the user's sockets (proto/default_endpoint.h) with mode 0700, where a completed configuration
 // needs it and it is missing. Returns an error when it is not a folder of this user, or open to others.

@@ -66,3 +66,9 @@ SnCode sn_folders_check(const SnConfigList *list, const char *setting, SnError *
   }
   return SN_OK;
 }
+
+// Of defaults some may be missing: models that nobody has fetched.
+SnCode sn_config_check_folders(const SnConfig *config, SnError *err) {
+  const SnCode code = config->default_models ? SN_OK : sn_folders_check(&config->models, "models", err);
+  return code == SN_OK && !config->default_tasks ? sn_folders_check(&config->tasks, "tasks", err) : code;
+}

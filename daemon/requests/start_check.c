@@ -80,7 +80,8 @@ static SnCode check_backend(const SnConfig *c, SnError *err) {
 }
 
 SnCode sn_check_start(const SnConfig *c, SnError *err) {
-  SnCode code = check_log(c->log_file, err);
+  SnCode code = sn_config_check_folders(c, err);
+  if (code == SN_OK) code = check_log(c->log_file, err);
   if (code == SN_OK) code = check_sockets(c, err);
   if (code == SN_OK) code = sn_files_check(c, err);
   if (code == SN_OK) code = check_importer(c->importer, err);

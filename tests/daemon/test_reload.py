@@ -195,7 +195,13 @@ def check_machine(folder: pathlib.Path) -> None:
     """What a start would lack keeps nobody from a reload, which takes keys away, too."""
     file = folder / "sinewd.yaml"
     file.write_text(GOOD)
-    d = Daemon(folder, f"--config={file}")
+    (folder / "far").mkdir()
+    d = Daemon(folder, f"--config={file}", f"--models=far={folder}/far")
+    (folder / "far").rmdir()
+    assert d.reload() == "READY=1\nSTATUS=reloaded"
+    done = check_file(file, f"--models=far={folder}/far", f"--tasks={folder}/far")
+    assert done.returncode == 1 and "models is 'far=" in done.stderr
+    assert check_file(file, "--check=configuration", f"--models={folder}/far").returncode == 0
     lacking = "importer: /nowhere\nstate: /dev/null/kept\nflight_folder: /dev/null\nplanner_processors: '1023'\n"
     file.write_text(GOOD + "log: debug\n" + lacking)
     assert check_file(file).returncode == 1
