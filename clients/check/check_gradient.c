@@ -195,6 +195,11 @@ static bool diverged(const mjModel *m, const mjData *d) {
   return d->warning[mjWARN_BADQPOS].number || d->warning[mjWARN_BADQVEL].number || d->warning[mjWARN_BADQACC].number;
 }
 
+// Whether the slope of actuator i changes with the sign of its input: the integrator discrete has none that would push.
+static bool takes_one_side(const mjModel *m, int i) {
+  return m->opt.integrator == mjINT_DISCRETE && m->actuator_gaintype[i] == mjGAIN_AFFINE;
+}
+
 // Moves late controls of actuator i inside of their ranges, by a tenth of them at least: MuJoCo starts with samples of
 // 0, which is a bound of many, and a clamp has a derivative on each side.
 static void leave_bounds(const mjModel *m, mjData *d, int i) {
@@ -203,22 +208,28 @@ static void leave_bounds(const mjModel *m, mjData *d, int i) {
   for (int k = 0; k < n * dim; ++k) {
     const int u = m->actuator_ctrladr[i] + k % dim;
     const bool limited = m->actuator_ctrllimited[u], muscle = m->actuator_dyntype[i] == mjDYN_MUSCLE;
-    const double low = limited ? m->actuator_ctrlrange[2 * u] : 0,
-                 high = limited ? m->actuator_ctrlrange[2 * u + 1] : 1;
+    double low = limited ? m->actuator_ctrlrange[2 * u] : 0, high = limited ? m->actuator_ctrlrange[2 * u + 1] : 1;
+    if (muscle) {
+      low = fmax(low, 0);
+      high = fmin(high, 1);
+    }
     const double inside = 0.1 * (high - low);
+    if (takes_one_side(m, i) && sample[k] == 0) sample[k] = inside;
     if (limited || muscle) sample[k] = fmin(fmax(sample[k], low + inside), high - inside);
   }
 }
 
 // Starts a drive where a step is smooth. Many models rest where it is not, and without controls they would stay there:
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
-// without activation, late controls at a bound. So all has some velocity, muscles are active, and joints and samples of
-// controls near an end of their range start inside, by up to a third of it.
+// without activation, late controls at a bound, a tendon as long as its spring at rest. So all has some velocity and
+// has moved with it for a while, muscles are active, and joints and samples of controls near an end of their range
+// start inside, by up to a third of it.
 void check_start_moving(CheckBodies *b, uint64_t seed) {
   const mjModel *mj = b->mj;
   sn_mujoco_start(b->mj, b->d);
   b->rng = seed + 1;
   for (int i = 0; i < mj->nv; ++i) b->d->qvel[i] += 0.1 * sn_mujoco_uniform(&b->rng);
+  mj_integratePos(mj, b->d->qpos, b->d->qvel, 0.05);
   for (int j = 0; j < mj->njnt; ++j) {
     if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
     const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];
@@ -227,9 +238,14 @@ void check_start_moving(CheckBodies *b, uint64_t seed) {
     *q = fmin(fmax(*q, range[0] + inside), range[1] - inside);
     b->d->qvel[mj->jnt_dofadr[j]] *= fmin(1, width);
   }
-  for (int i = 0; i < mj->nu; ++i)
-    if (mj->actuator_dyntype[i] == mjDYN_MUSCLE)
-      b->d->act[mj->actuator_actadr[i]] = 0.2 + 0.1 * sn_mujoco_uniform(&b->rng);
+  for (int i = 0; i < mj->nactuator; ++i) {
+    const bool muscle = mj->actuator_dyntype[i] == mjDYN_MUSCLE;
+    for (int k = 0; k < mj->actuator_actnum[i]; ++k) {
+      double *act = b->d->act + mj->actuator_actadr[i] + k;
+      if (muscle) *act = 0.2 + 0.1 * sn_mujoco_uniform(&b->rng);
+      if (takes_one_side(mj, i) && *act == 0) *act = 0.01;
+    }
+  }
   for (int i = 0; i < mj->nactuator; ++i)
     if (mj->actuator_history[2 * i] > 0) leave_bounds(mj, b->d, i);
 }

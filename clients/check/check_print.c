@@ -145,6 +145,7 @@ cJSON *check_json(const CheckReport *r) {
   cJSON_AddNumberToObject(root, "noisy_steps", r->steps.noisy_steps);
   cJSON_AddNumberToObject(root, "restarts", r->steps.restarts);
   cJSON_AddNumberToObject(root, "stiff_rows", r->steps.compare.stiff_rows);
+  cJSON_AddNumberToObject(root, "singular_steps", r->steps.compare.singular_steps);
   cJSON_AddNumberToObject(root, "ties", r->steps.ties);
   if (r->steps.tie[0]) cJSON_AddStringToObject(root, "tie", r->steps.tie);
   cJSON_AddItemToObject(root, "unsupported", lines(r->unsupported ? r->unsupported : ""));
@@ -202,6 +203,10 @@ static void print_fields(const CheckReport *r) {
   if (r->steps.compare.stiff_rows)
     printf("\nnot compared: efc_force of %d rows of %g and more in efc_D, which is rounding times that",
            r->steps.compare.stiff_rows, SN_STIFF);
+  if (r->steps.compare.singular_steps)
+    printf(
+        "\nof %d steps the inertia is singular but for rounding: joints turn or slide along one line without armature",
+        r->steps.compare.singular_steps);
   printf("\n\n%-22s %12s %10s %10s %6s %8s\n", "field", "rel. error", "tolerance", "noise", "step", "element");
   for (int i = 0; i < SN_CMP_COUNT; ++i) {
     const SnFieldError *f = &r->steps.compare.field[i];

@@ -107,6 +107,7 @@ void sn_compare_add(SnCompare *run, const SnCompare *step) {
   run->steps += step->steps;
   run->loose_steps += step->loose_steps;
   run->stiff_rows += step->stiff_rows;
+  run->singular_steps += step->singular_steps;
   if (!run->note[0] && !sn_compare_agrees(step)) memcpy(run->note, step->note, sizeof run->note);
 }
 
@@ -142,8 +143,18 @@ static SnContactClass class_of(const SnOracle *o, int i) {
 
 static bool contact_edged(const SnOracle *o, int i) { return class_of(o, i) == SN_CONTACT_EDGED; }
 
+// Whether the inertia of some dof is all but that of others: joints along one line. What is left of it is rounding.
+static bool is_singular(const SnOracle *o) {
+  for (int i = 0; i < o->m->nv; ++i) {
+    const int last = o->mj->M_rowadr[i] + o->mj->M_rownnz[i] - 1;
+    if (!(fabs(o->d->qLD[last]) >= SN_SINGULAR * fabs(o->d->M[last]))) return true;
+  }
+  return false;
+}
+
 void sn_compare_begin(SnCompare *c, const SnOracle *o) {
   c->loose = false;
+  c->singular_steps += is_singular(o);
   for (int i = 0; i < o->d->ncon; ++i) {
     const int *g = o->d->contact[i].geom;
     c->loose = c->loose || sn_contact_class(o->m->geom_type[g[0]], o->m->geom_type[g[1]]) == SN_CONTACT_EDGED;
@@ -424,9 +435,15 @@ static void compare_cdof(SnCompare *c, const SnOracle *o, int step) {
   compare(c, SN_CMP_cdof, c->ours, c->ref, 6 * m->nv, tolerance_of(SN_CMP_cdof), step);
 }
 
-// Whether the engine computes sensor i, and MuJoCo more exactly than to ccd_tolerance.
+// Whether sensor i is an e_kinetic that MuJoCo computes after its sensors.
+static bool is_late_energy(const SnModel *m, int i) {
+  return m->sensor_type[i] == SN_SENS_E_KINETIC && (m->opt.enableflags & mjENBL_ENERGY);
+}
+
+// Whether the engine computes sensor i, and MuJoCo of this state and more exactly than to ccd_tolerance.
 static bool sensor_is_known(const SnModel *m, int i) {
   const int type = m->sensor_type[i];
+  if (is_late_energy(m, i) && m->sensor_history[2 * i] > 0) return false;
   return sn_sensor_supported(m, i) && !(type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO);
 }
 
@@ -441,23 +458,38 @@ static bool compares_sensor(const SnModel *m, const SnWorld *w, int i, int *kind
   return !(m->opt.disableflags & SN_DSBL_SENSOR);
 }
 
-// Values of sensors; elements are those of sensordata.
+// MuJoCo's values of sensor i. With flag energy its e_kinetic is that of the evaluation before, which is no function of
+// the state; d->energy is.
+static void sensor_reference(const SnOracle *o, int i, double *ref) {
+  const double cutoff = (double)o->m->sensor_cutoff[i], energy = o->d->energy[1];
+  if (is_late_energy(o->m, i))
+    ref[0] = cutoff > 0 ? fmin(energy, cutoff) : energy;
+  else
+    memcpy(ref, o->d->sensordata + o->m->sensor_adr[i], sizeof(double) * (size_t)o->m->sensor_dim[i]);
+}
+
+// Values of sensors; elements are those of sensordata. Those of the body alone are each compared at its own size: a
+// large one would hide the others.
 static void compare_sensors(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
   const size_t n = (size_t)m->nsensordata;
-  for (int kind = 0; kind < 2; ++kind) {
-    bool any = false;
-    if (n == 0 || !reserve(c, n)) return;
-    for (int i = 0, own; i < m->nsensor; ++i) {
-      if (!compares_sensor(m, &o->w, i, &own) || own != kind) continue;
-      any = true;
-      sn_sensor_value(m, &o->w, i, c->ours + m->sensor_adr[i]);
-      memcpy(c->ref + m->sensor_adr[i], o->d->sensordata + m->sensor_adr[i], sizeof(double) * (size_t)m->sensor_dim[i]);
-    }
-    const SnCompared field = kind ? SN_CMP_sensordata_forces : SN_CMP_sensordata;
-    const double tol = kind && c->loose ? 1e-4 : tolerance_of(field);
-    if (any) compare(c, field, c->ours, c->ref, m->nsensordata, tol, step);
+  if (n == 0 || !reserve(c, n)) return;
+  bool forces = false;
+  for (int i = 0, kind; i < m->nsensor; ++i) {
+    if (!compares_sensor(m, &o->w, i, &kind)) continue;
+    const int adr = m->sensor_adr[i], dim = m->sensor_dim[i];
+    sn_sensor_value(m, &o->w, i, c->ours + adr);
+    sensor_reference(o, i, c->ref + adr);
+    int element = 0;
+    forces = forces || kind == 1;
+    if (kind == 1) continue;
+    const double rel = sn_oracle_error_at(c->ours + adr, c->ref + adr, dim, &element);
+    record(c, SN_CMP_sensordata, rel, tolerance_of(SN_CMP_sensordata), step, adr + element);
+    memset(c->ours + adr, 0, sizeof *c->ours * (size_t)dim);
+    memset(c->ref + adr, 0, sizeof *c->ref * (size_t)dim);
   }
+  const double tol = c->loose ? 1e-4 : tolerance_of(SN_CMP_sensordata_forces);
+  if (forces) compare(c, SN_CMP_sensordata_forces, c->ours, c->ref, m->nsensordata, tol, step);
 }
 
 // Forces of rows, but for those that nothing softens: theirs is the rounding of an acceleration times SN_STIFF.

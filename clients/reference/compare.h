@@ -100,13 +100,14 @@ typedef struct SnFieldError {
 // Holds the comparison of one step, or of a run.
 typedef struct SnCompare {
   SnFieldError field[SN_CMP_COUNT];
-  int steps;        // steps compared
-  int loose_steps;  // steps among them with an edged contact
-  int stiff_rows;   // rows of constraints whose forces were not compared, over all steps
-  bool loose;       // the present step is one
-  char note[500];   // text on the first structural difference; empty when there is none
-  double *ref;      // (capacity) scratch for gathered values of MuJoCo
-  sn_real *ours;    // (capacity) scratch for ours
+  int steps;           // steps compared
+  int loose_steps;     // steps among them with an edged contact
+  int stiff_rows;      // rows of constraints whose forces were not compared, over all steps
+  int singular_steps;  // steps with an inertia that is singular but for rounding
+  bool loose;          // the present step is one
+  char note[500];      // text on the first structural difference; empty when there is none
+  double *ref;         // (capacity) scratch for gathered values of MuJoCo
+  sn_real *ours;       // (capacity) scratch for ours
   size_t capacity;
 } SnCompare;
 
@@ -137,6 +138,9 @@ bool sn_compare_agrees(const SnCompare *c);
 
 // Bounds what forces of rows are compared: those with a smaller D. MuJoCo's largest is 1e15, of rows with solimp 1.
 #define SN_STIFF 9.99e14
+
+// Bounds what an inertia may lose of a diagonal entry as it is factored: with less left accelerations have few digits.
+#define SN_SINGULAR 1e-11
 
 enum { SN_NOISE_FACTOR = 10 };
 // Takes noise[f].rel as the noise of every field f that differs in `step`, a comparison of one step. A field that

@@ -29,7 +29,8 @@ def compare_steps(xml: str, seed: int, program: Path, jacobians: bool) -> Report
     Its outcome is "diverges" where MuJoCo's run has left the range of numbers and begun anew. "undecided" is what the
     program's `--help` says. "solvers apart" is a step whose rows agree and whose accelerations do not: MuJoCo's
     iterations end at their number where rows are nearly dependent, with the larger cost of the two as far as it was
-    looked at, but that is not asked here. "a row that nothing softens" leaves no digits to Jacobians.
+    looked at, but that is not asked here. "a row that nothing softens" leaves no digits to Jacobians, "a singular
+    inertia", of joints along one line, none to accelerations; a model that has one and agrees counts as that.
 
     Parameters
     ----------
@@ -65,6 +66,8 @@ def compare_steps(xml: str, seed: int, program: Path, jacobians: bool) -> Report
     fields = {name: x for name, x in found["fields"].items() if not x["agrees"]}
     if found["restarts"]:
         return Report("diverges")
+    if found["singular_steps"] and (fields or (jacobians and not found["gradient"]["agrees"])):
+        return Report("a singular inertia")
     if next(iter(fields), None) in SOLVED:
         return Report("solvers apart")
     if jacobians and not fields and found["stiff_rows"]:
