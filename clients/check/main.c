@@ -129,6 +129,8 @@ static CheckVerdict run(const Settings *s, CheckReport *r) {
   }
   free(unsupported);
   sn_oracle_tighten(mj);
+  // what 1e-14 leaves shows in the eighth digit of accelerations, and where it ends has a slope that differences see
+  mj->opt.tolerance = 1e-22;
   CheckRun k = {.model = NULL};
   SnCode code = check_open(&k, mj, &r->err);
   if (code == SN_OK) sn_compare_sensors_left(k.o.m, r->sensors, sizeof r->sensors);

@@ -28,10 +28,9 @@ void sn_oracle_tighten(mjModel *mj) {
   const bool islands = (mj->opt.enableflags & mjENBL_SLEEP) != 0;  // islands are what sleeps
   if (!islands) mj->opt.disableflags |= mjDSBL_ISLAND;
   mj->opt.solver = mjSOL_NEWTON;
-  // iterations end when the cost falls by less than the tolerance times the inertia of an island, or of all trees: a
-  // grain beside a block is solved less exactly; what 1e-14 leaves, accelerations show in the eighth digit and
-  // differences in the third
-  mj->opt.tolerance = 1e-22;
+  // iterations end when the cost falls by less than the tolerance times the inertia: of an island in MuJoCo, of all
+  // trees in ours, so that a grain beside a block is solved less exactly
+  mj->opt.tolerance = islands ? 1e-22 : 1e-14;
   mj->opt.iterations = 200;
   mj->opt.ls_tolerance = 1e-10;
   mj->opt.ccd_tolerance = 1e-12;

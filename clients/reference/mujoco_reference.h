@@ -21,7 +21,7 @@ typedef struct SnOracle {
 } SnOracle;
 
 // Prepares MuJoCo for a comparison.
-//   solver       Newton, 1e-22 and 200 iterations: PGS and CG, which a model may ask for, stop short of the optimum
+//   solver       Newton, 1e-14 and 200 iterations: PGS and CG, which a model may ask for, stop short of the optimum
 //   collision    convex shapes to 1e-12 and 500 iterations
 //   islands      off, so that MuJoCo fills efc_state
 //   auto-reset   off: a reset of a state that diverged would stand in the place of a step's result
