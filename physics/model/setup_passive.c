@@ -42,7 +42,9 @@ SnCode sn_setup_passive(SnModel *m, SnError *err) {
     if (passive_any(m->tendon_stiffness[t], m->tendon_stiffnesspoly + SN_NPOLY * t) || passive_any(damp[0], damp + 1))
       m->tenpassive_list[m->ntenpassive++] = t;
   }
-  for (int i = 0; i < m->nbody; ++i) m->nlift += i > 0 && m->link_of_body[i] == i && m->link_lift[4 * i + 3] != 0;
+  // none is lifted in a model without a body above 0, though others be below: as in MuJoCo
+  for (int i = 0; m->ngravcomp > 0 && i < m->nbody; ++i)
+    m->nlift += i > 0 && m->link_of_body[i] == i && m->link_lift[4 * i + 3] != 0;
   passive_transpose(m);
   return SN_OK;
 }

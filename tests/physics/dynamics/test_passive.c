@@ -1,4 +1,6 @@
 // Springs, dampers and gravity compensation against MuJoCo, with each of the flags that switch them off.
+#include <stdio.h>
+
 #include "physics/dynamics/dynamics.h"
 #include "tests/support/dynamics_models.h"
 
@@ -41,8 +43,29 @@ static void flags(void **state) {
   sn_dynamics_for_inline("<option gravity='1 2 3'/>", 1, 2.0, check_passive);
 }
 
+// Bodies are pressed down, too, but only where some other is lifted: MuJoCo counts those above 0.
+static void negative_compensation(void **state) {
+  (void)state;
+  static const char *const lifted[] = {"", "gravcomp='.3'"};
+  for (int k = 0; k < 2; ++k) {
+    char xml[600];
+    SnOracle o;
+    snprintf(xml, sizeof xml,
+             "<mujoco><worldbody><body gravcomp='-.5'><joint axis='0 1 0'/><geom size='.1' pos='.3 0 0'/></body>"
+             "<body pos='2 0 0' %s><joint axis='0 1 0'/><geom size='.1' pos='.3 0 0'/></body></worldbody></mujoco>",
+             lifted[k]);
+    sn_oracle_load_string(&o, xml);
+    mj_forward(o.mj, o.d);
+    sn_oracle_copy_state(&o);
+    check_passive(&o, xml);
+    assert_true((o.w.qfrc_gravcomp[0] != 0) == (k == 1));
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(against_mujoco), cmocka_unit_test(flags)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(against_mujoco), cmocka_unit_test(flags),
+                                     cmocka_unit_test(negative_compensation)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
