@@ -37,7 +37,7 @@ SN_LOCAL bool activation_target_asleep(const SnModel *m, const SnWorld *w, int i
 }
 
 SN_FUNC bool sn_actuator_idle(const SnModel *m, const SnWorld *w, int i) {
-  return sn_actuator_disabled(m, i) || (sn_any_asleep(m, w) && activation_target_asleep(m, w, i));
+  return sn_actuator_disabled(m, i) || (sn_sleeps(m, w) && activation_target_asleep(m, w, i));
 }
 
 SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h) {

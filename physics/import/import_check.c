@@ -174,6 +174,17 @@ static bool may_sleep(const mjModel *mj, int tree) {
   return tree >= 0 && mj->tree_sleep_policy[tree] != mjSLEEP_NEVER && mj->tree_sleep_policy[tree] != mjSLEEP_AUTO_NEVER;
 }
 
+static bool is_static(const mjModel *mj, int body) {
+  return mj->body_treeid[body] < 0 && mj->body_mocapid[mj->body_rootid[body]] < 0;
+}
+
+// Two sites that an actuator acts between, and never move: MuJoCo lets it sleep.
+static bool acts_on_nothing(const mjModel *mj, int i) {
+  const int type = mj->actuator_trntype[i], *id = mj->actuator_trnid + 2 * i;
+  return (type == mjTRN_SLIDERCRANK || type == mjTRN_SO3) && id[1] >= 0 && is_static(mj, mj->site_bodyid[id[0]]) &&
+         is_static(mj, mj->site_bodyid[id[1]]);
+}
+
 // The dofs of an actuator's transmission belong to trees that may sleep: by the joint, tendon, sites or body.
 static bool acts_on_sleepers(const mjModel *mj, int i) {
   const int id = mj->actuator_trnid[2 * i], other = mj->actuator_trnid[2 * i + 1];
@@ -203,6 +214,8 @@ static void check_sleep(Refusals *r) {
   for (int i = 0; i < mj->nactuator; ++i)
     if (mj->actuator_actnum[i] > 0 && acts_on_sleepers(mj, i))
       refuse(r, mjOBJ_ACTUATOR, i, "an activation, of an actuator on a tree that may sleep (sleep='never' helps),");
+    else if (mj->actuator_actnum[i] > 0 && acts_on_nothing(mj, i))
+      refuse(r, mjOBJ_ACTUATOR, i, "an activation, of an actuator between two sites that never move, with flag sleep");
   for (int i = 0; i < mj->neq; ++i)
     if (mj->eq_type[i] == mjEQ_TENDON) refuse(r, mjOBJ_EQUALITY, i, "an equality of tendons with flag sleep");
   for (int t = 0; t < mj->ntree; ++t) {

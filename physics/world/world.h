@@ -120,8 +120,8 @@ SN_INLINE bool sn_any_asleep(const SnModel *m, const SnWorld *w) { return sn_sle
 
 // Lists what sleeping makes of a body (mjtSleepState).
 typedef enum SnSleepState { SN_BODY_STATIC = -1, SN_BODY_ASLEEP, SN_BODY_AWAKE } SnSleepState;
-// Returns the state of a body in a world in which sn_any_asleep holds. Mocap bodies, and what is welded to them, are
-// awake.
+// Returns the state of a body in a world in which sn_sleeps holds, after sn_sleep_begin. Mocap bodies, and what is
+// welded to them, are awake.
 SN_INLINE SnSleepState sn_body_sleep(const SnModel *m, const SnWorld *w, int body) {
   const int tree = m->body_treeid[body];
   if (tree >= 0) return w->tree_awake[tree] ? SN_BODY_AWAKE : SN_BODY_ASLEEP;

@@ -254,6 +254,31 @@ static void switched_off(void **state) {
   go(&equality, "constraint='disable'");
 }
 
+// What acts between two sites that never move has no force, whether a tree sleeps or none does.
+static void actuators_on_nothing_rest(void **state) {
+  (void)state;
+  for (int asleep = 0; asleep < 2; ++asleep) {
+    char xml[1000];
+    SnOracle o;
+    snprintf(xml, sizeof xml,
+             "<mujoco><option><flag sleep='enable'/></option><worldbody><site name='a'/><site name='b' pos='.1 .2 .3'/>"
+             "<body pos='0 0 9' sleep='%s'><freejoint/><geom size='.1'/><site name='c'/></body></worldbody><actuator>"
+             "<position slidersite='a' cranksite='b' cranklength='1' kp='5'/><orientation site='a' refsite='b' kp='2'/>"
+             "<position slidersite='a' cranksite='c' cranklength='20' kp='5'/></actuator></mujoco>",
+             asleep ? "init" : "allowed");
+    sn_oracle_load_string(&o, xml);
+    for (int i = 0; i < o.mj->nu; ++i) o.d->ctrl[i] = 0.7;
+    mj_forward(o.mj, o.d);
+    sn_oracle_copy_state(&o);
+    sn_forward(o.m, &o.w, &o.lane);
+    assert_int_equal(o.w.nasleep[0], asleep);
+    sn_oracle_check("actuator_force", o.w.actuator_force, o.d->actuator_force, o.m->nout, SN_TOL(1e-12, 1e-5));
+    for (int i = 0; i < 4; ++i) assert_true(o.w.actuator_force[i] == 0);
+    assert_true((o.w.actuator_force[4] == 0) == asleep);
+    sn_oracle_free(&o);
+  }
+}
+
 // ---- frames that are left as they were ----
 
 // Frames, inertias and accelerations of a step are those of a world that computes all of them, byte by byte.
@@ -347,6 +372,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_mujoco),
       cmocka_unit_test(switched_off),
+      cmocka_unit_test(actuators_on_nothing_rest),
       cmocka_unit_test(sleepers_keep_their_frames),
       cmocka_unit_test(trees_of_one_root_keep_nothing),
   };

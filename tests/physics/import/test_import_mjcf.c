@@ -100,6 +100,9 @@ static void what_sleepers_cannot_have_is_refused(void **state) {
        "size='.1'/></body>"
        "</worldbody><actuator><general name='slow' joint='j' dyntype='filter' dynprm='.1'/></actuator>",
        "actuator 'slow': an activation, of an actuator on a tree that may sleep (sleep='never' helps), is not", 1},
+      {"<option><flag sleep='enable'/></option><worldbody><site name='a'/><site name='b'/></worldbody><actuator>"
+       "<general name='idle' slidersite='a' cranksite='b' cranklength='1' dyntype='filter'/></actuator>",
+       "actuator 'idle': an activation, of an actuator between two sites that never move, with flag sleep is not", 1},
       {"<option><flag sleep='enable'/></option><worldbody><body><joint name='j'/><geom size='.1'/></body></worldbody>"
        "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon><equality><tendon name='e' tendon1='t'/>"
        "</equality>",
