@@ -197,7 +197,8 @@ static bool diverged(const mjModel *m, const mjData *d) {
 
 // Whether the slope of actuator i changes with the sign of its input: the integrator discrete has none that would push.
 static bool takes_one_side(const mjModel *m, int i) {
-  return m->opt.integrator == mjINT_DISCRETE && m->actuator_gaintype[i] == mjGAIN_AFFINE;
+  const int gain = m->actuator_gaintype[i];
+  return m->opt.integrator == mjINT_DISCRETE && (gain == mjGAIN_AFFINE || gain == mjGAIN_MUSCLE);
 }
 
 // Moves late controls of actuator i inside of their ranges, by a tenth of them at least: MuJoCo starts with samples of
