@@ -170,7 +170,8 @@ SN_LOCAL void collide_complete_frame(sn_real *frame) {
 
 // Adjoint of the completion: bars of the unit normal and of the hint (NULL: there was none, the tangent followed a
 // fixed axis; where the choice of the axis switches, the one taken). With the hint v, u = v - n (n.v), t = u / |u| and
-// s = n x t. A hint along the normal (sine below SN_STEADY_SINE) leaves the first tangent where it is.
+// s = n x t. A hint along the normal (sine below SN_STEADY_SINE) leaves the tangents to turn with the normal, not about
+// it.
 SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const sn_real *frame_bar,
                                 sn_real *normal_bar, sn_real *hint_bar) {
   const sn_real *n = frame, *t = frame + 3;
@@ -184,7 +185,10 @@ SN_LOCAL void collide_frame_vjp(const sn_real *frame, const sn_real *hint, const
   sn_add3(t_bar, frame_bar + 3, r);
   sn_zero(hint_bar, 3);
   const sn_real length = sn_dot3(v, t);  // of u
-  if (length < SN_STEADY_SINE) return;
+  if (length < SN_STEADY_SINE) {
+    sn_addtoscl3(normal_bar, t, -sn_dot3(n, t_bar));
+    return;
+  }
   sn_direction_vjp(u_bar, t, length, t_bar);
   const sn_real along = sn_dot3(n, u_bar), level = sn_dot3(n, v);
   for (int i = 0; i < 3; ++i) normal_bar[i] -= level * u_bar[i] + along * v[i];

@@ -413,8 +413,9 @@ SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_rea
   if (raw[4] == p) out[4] += (near ? bar : -bar) * span * part * sn_log(t);
 }
 
-// Numbers of solref, unless others have replaced them.
+// Numbers of solref, unless others have replaced them: both where their signs differ, though one may be the default's.
 SN_LOCAL void solref_model_vjp(const sn_real *raw, const sn_real *ref, const sn_bar *bar, sn_bar *out) {
+  if ((raw[0] > 0) != (raw[1] > 0)) return;
   for (int i = 0; i < SN_NREF; ++i)
     if (raw[i] == ref[i]) out[i] += bar[i];
 }

@@ -146,7 +146,7 @@ static void parameters_of_slopes(void **state) {
 }
 
 // The effective inertia of `discrete` with springs of all kinds, and the impedances of limits that it moves: with
-// springs that a step resolves, with one that it replaces, and in a fluid.
+// springs that a step resolves, with one that it replaces, with numbers of which MuJoCo takes none, and in a fluid.
 static const char *const springs =
     "<mujoco><compiler angle='radian'/><option integrator='discrete' timestep='.008' %s "
     "tolerance='1e-15'/><worldbody><site name='s' "
@@ -170,13 +170,15 @@ static const char *const springs =
 static void parameters_of_inertia(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
-  static const char *const hardness[] = {".03 1", ".004 .8", "-900 -20", ".03 1"};
-  for (int k = 0; k < 4; ++k)
+  static const char *const hardness[][3] = {
+      {".03 1", ".03 1", ""},  {".004 .8", ".004 .8", ""}, {"-900 -20", "-900 -20", ""},
+      {"-100 1", ".03 1", ""}, {".03 1", ".02 -1", ""},    {".03 1", ".03 1", "density='1000' viscosity='5'"}};
+  for (size_t k = 0; k < sizeof hardness / sizeof *hardness; ++k)
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
       char xml[3000], what[100];
-      snprintf(xml, sizeof xml, springs, k < 3 ? "" : "density='1000' viscosity='5'", hardness[k], hardness[k]);
-      snprintf(what, sizeof what, "solref %s, push %d", hardness[k], pushed);
+      snprintf(xml, sizeof xml, springs, hardness[k][2], hardness[k][0], hardness[k][1]);
+      snprintf(what, sizeof what, "solref %s and %s, push %d", hardness[k][0], hardness[k][1], pushed);
       load_pushed(&o, xml, pushed);
       for (int i = 0; i < o.m->nv; ++i) o.d->qacc[i] = 0.2 * sn_oracle_uniform(&o);
       mj_integratePos(o.mj, o.d->qpos, o.d->qacc, 1);
