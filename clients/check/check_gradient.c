@@ -222,9 +222,9 @@ static void leave_bounds(const mjModel *m, mjData *d, int i) {
 
 // Starts a drive where a step is smooth. Many models rest where it is not, and without controls they would stay there:
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
-// without activation, late controls at a bound, a tendon as long as its spring at rest. So all has some velocity and
-// has moved with it for a while, muscles are active, and joints and samples of controls near an end of their range
-// start inside, by up to a third of it.
+// without activation, late controls or activations at a bound, a tendon as long as its spring at rest. So all has some
+// velocity and has moved with it for a while, muscles are active, and joints, activations and samples of controls near
+// an end of their range start inside, by up to a third of it.
 void check_start_moving(CheckBodies *b, uint64_t seed) {
   const mjModel *mj = b->mj;
   sn_mujoco_start(b->mj, b->d);
@@ -245,6 +245,10 @@ void check_start_moving(CheckBodies *b, uint64_t seed) {
       double *act = b->d->act + mj->actuator_actadr[i] + k;
       if (muscle) *act = 0.2 + 0.1 * sn_mujoco_uniform(&b->rng);
       if (takes_one_side(mj, i) && *act == 0) *act = 0.01;
+      if (mj->actuator_actlimited[i]) {
+        const double *range = mj->actuator_actrange + 2 * i, inside = 0.1 * (range[1] - range[0]);
+        *act = fmin(fmax(*act, range[0] + inside), range[1] - inside);
+      }
     }
   }
   for (int i = 0; i < mj->nactuator; ++i)
