@@ -78,7 +78,8 @@ def _slider_crank(scene: Scene) -> Attributes | None:
     return {"slidersite": sites[0], "cranksite": sites[1], "cranklength": d.real(0.2, 1)}
 
 
-def _transmission(scene: Scene) -> Attributes | None:
+def transmission(scene: Scene) -> Attributes | None:
+    """Return what an actuator acts on, or None where there is no such thing."""
     return scene.draw.pick([_joint, _joint, _joint, _tendon, _tendon, _site, _site, _slider_crank])(scene)
 
 
@@ -86,11 +87,11 @@ def _transmission(scene: Scene) -> Attributes | None:
 
 
 def _motor(scene: Scene) -> Attributes | None:
-    return _transmission(scene)
+    return transmission(scene)
 
 
 def _position(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     damping: list[Attributes] = [{}, {"kv": d.real(0, 1)}, {"dampratio": d.real(0.2, 1)}]
@@ -98,19 +99,19 @@ def _position(scene: Scene) -> Attributes | None:
 
 
 def _velocity(scene: Scene) -> Attributes | None:
-    where = _transmission(scene)
+    where = transmission(scene)
     return None if where is None else where | {"kv": scene.draw.real(0.01, 0.5)}
 
 
 def _intvelocity(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     return where | {"kp": d.real(0.5, 20), "actrange": d.interval(0.1, 1)} | d.some(kv=(0.5, d.real(0, 1)))
 
 
 def _cylinder(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     bias = [d.real(-1, 1), -d.real(0, 2), -d.real(0, 0.2)]
@@ -144,7 +145,7 @@ def _adhesion(scene: Scene) -> Attributes | None:
 
 
 def _pid(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     return (
@@ -160,7 +161,7 @@ def _pid(scene: Scene) -> Attributes | None:
 
 
 def _dcmotor(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     if d.chance(0.3):
@@ -192,7 +193,7 @@ def _orientation(scene: Scene) -> Attributes | None:
 
 
 def _general(scene: Scene) -> Attributes | None:
-    d, where = scene.draw, _transmission(scene)
+    d, where = scene.draw, transmission(scene)
     if where is None:
         return None
     dynamics = d.pick(["none", "none", "integrator", "filter", "filterexact", "muscle"])

@@ -14,7 +14,7 @@ import sinew
 from numpy.typing import NDArray
 from sinew import errors
 
-from random_models.differences import FASTEST, SIZES, Difference, Report, central, judge, random_start
+from random_models.differences import FASTEST, SIZES, Difference, Report, central, judge, left_alone, random_start
 from random_models.keyframe import compare_keyframe
 from random_models.task import Map, may_look_at, random_task, task_text
 from random_models.task_value import cost_parts
@@ -52,6 +52,9 @@ def compare_costs(xml: str, seed: int) -> Report:
         return Report("refused by MuJoCo or not supported")
     if ours.nv == 0:
         return Report("nothing moves")
+    left = left_alone(random_start(ours, np.random.default_rng(seed)))
+    if left and model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_DIAGEXACT:
+        return Report(left)
     made = random_task(model, seed)
     task = sinew.Task.parse(task_text(made))
     try:

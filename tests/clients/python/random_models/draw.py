@@ -26,7 +26,7 @@ def text(value: Value) -> str:
 class Draw:
     """Random numbers of a seed."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int | str) -> None:
         self._random = random.Random(seed)
 
     def chance(self, probability: float) -> bool:

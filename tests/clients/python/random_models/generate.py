@@ -8,6 +8,7 @@ from random_models.actuator import add_actuators
 from random_models.asset import add_assets
 from random_models.constraint import add_contacts, add_equalities
 from random_models.draw import Draw, Scene, Theme, add
+from random_models.more import add_more
 from random_models.option import add_option
 from random_models.sensor import add_sensors
 from random_models.tendon import add_tendons
@@ -39,5 +40,6 @@ def random_model(seed: int, exact: bool = False) -> str:
         add_option, add_assets, add_worldbody, add_contacts, add_tendons, add_equalities, add_actuators, add_sensors,
     ):  # fmt: skip
         section(scene)
+    add_more(scene, seed)
     ET.indent(scene.root)
     return ET.tostring(scene.root, encoding="unicode")
