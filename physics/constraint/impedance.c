@@ -389,13 +389,14 @@ SN_LOCAL void weight_model_vjp(const SnModel *m, const SnWorld *w, int row, cons
                        bar->solref, &bar->width);
 }
 
-// Numbers of solimp at distance r, from the bars of d and of dwidth. raw: as they stand in the model.
+// Numbers of solimp at distance r, from the bars of d and of dwidth. raw: as they stand in the model. Where d0 is
+// dwidth the curve between them is flat, and still says which of them counts by how much.
 SN_LOCAL void solimp_model_vjp(const sn_real *raw, const sn_real *solimp, sn_real r, sn_bar bar, sn_bar width_bar,
                                sn_bar *out) {
   const sn_real d0 = solimp[0], dwidth = solimp[1], width = solimp[2], mid = solimp[3], p = solimp[4];
   const bool free0 = raw[0] == d0, free1 = raw[1] == dwidth;
   if (free1) out[1] += width_bar;
-  if (d0 == dwidth || width <= SN_MINVAL) {
+  if (width <= SN_MINVAL) {
     if (free0) out[0] += SN_R(0.5) * bar;
     if (free1) out[1] += SN_R(0.5) * bar;
     return;

@@ -158,7 +158,7 @@ static const char *const springs =
     "type='ball' pos='.01 .03 0' stiffness='5 2 1' damping='.1'/><geom type='capsule' size='.03' fromto='0 0 0 "
     ".2 "
     "0 -.1'/><body pos='.2 .01 -.1'><joint name='d' axis='0 .6 .8' pos='.01 0 .02' damping='.05' limited='true' "
-    "range='-.1 .1' solreflimit='%s' solimplimit='.7 .95 .2 .6 2'/><geom size='.05' pos='.06 0 "
+    "range='-.1 .1' solreflimit='%s' solimplimit='%s .2 .6 2'/><geom size='.05' pos='.06 0 "
     ".02'/></body></body></body>"
     "<body pos='0 1 1'><joint name='f' type='free' stiffness='3 1 1' damping='.2'/><geom type='box' size='.1 .2 "
     ".15' pos='.02 .01 0'/><site name='u' "
@@ -170,14 +170,15 @@ static const char *const springs =
 static void parameters_of_inertia(void **state) {
   (void)state;
   if (sizeof(sn_real) == 4) skip();  // differences of floats are rounding
-  static const char *const hardness[][3] = {
-      {".03 1", ".03 1", ""},  {".004 .8", ".004 .8", ""}, {"-900 -20", "-900 -20", ""},
-      {"-100 1", ".03 1", ""}, {".03 1", ".02 -1", ""},    {".03 1", ".03 1", "density='1000' viscosity='5'"}};
+  static const char *const hardness[][4] = {
+      {".03 1", ".03 1", ".7 .95", ""},      {".004 .8", ".004 .8", ".7 .95", ""},
+      {"-900 -20", "-900 -20", ".8 .8", ""}, {"-100 1", ".03 1", ".7 .95", ""},
+      {".03 1", ".02 -1", ".7 .95", ""},     {".03 1", ".03 1", ".7 .95", "density='1000' viscosity='5'"}};
   for (size_t k = 0; k < sizeof hardness / sizeof *hardness; ++k)
     for (int pushed = 1; pushed < 4; ++pushed) {
       SnOracle o;
       char xml[3000], what[100];
-      snprintf(xml, sizeof xml, springs, hardness[k][2], hardness[k][0], hardness[k][1]);
+      snprintf(xml, sizeof xml, springs, hardness[k][3], hardness[k][0], hardness[k][1], hardness[k][2]);
       snprintf(what, sizeof what, "solref %s and %s, push %d", hardness[k][0], hardness[k][1], pushed);
       load_pushed(&o, xml, pushed);
       for (int i = 0; i < o.m->nv; ++i) o.d->qacc[i] = 0.2 * sn_oracle_uniform(&o);
