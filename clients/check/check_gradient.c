@@ -201,6 +201,13 @@ static bool takes_one_side(const mjModel *m, int i) {
   return m->opt.integrator == mjINT_DISCRETE && (gain == mjGAIN_AFFINE || gain == mjGAIN_MUSCLE);
 }
 
+// Whether something may be exactly where its slope changes at qpos0: an equality, a tendon whose spring is at rest.
+static bool rests_at_a_corner(const mjModel *m) {
+  bool springs = false;
+  for (int t = 0; t < m->ntendon; ++t) springs = springs || m->tendon_stiffness[t] != 0;
+  return m->neq > 0 || (springs && m->opt.integrator == mjINT_DISCRETE);
+}
+
 // Moves late controls of actuator i inside of their ranges, by a tenth of them at least: MuJoCo starts with samples of
 // 0, which is a bound of many, and a clamp has a derivative on each side.
 static void leave_bounds(const mjModel *m, mjData *d, int i) {
@@ -223,14 +230,14 @@ static void leave_bounds(const mjModel *m, mjData *d, int i) {
 // Starts a drive where a step is smooth. Many models rest where it is not, and without controls they would stay there:
 // a joint at the very end of its range, an object that just touches a table, an equality that just holds, a muscle
 // without activation, late controls or activations at a bound, a tendon as long as its spring at rest. So all has some
-// velocity and has moved with it for a while, muscles are active, and joints, activations and samples of controls near
-// an end of their range start inside, by up to a third of it.
+// velocity, equalities and such tendons have moved with it for a while, muscles are active, and joints, activations and
+// samples of controls near an end of their range start inside, by up to a third of it.
 void check_start_moving(CheckBodies *b, uint64_t seed) {
   const mjModel *mj = b->mj;
   sn_mujoco_start(b->mj, b->d);
   b->rng = seed + 1;
   for (int i = 0; i < mj->nv; ++i) b->d->qvel[i] += 0.1 * sn_mujoco_uniform(&b->rng);
-  mj_integratePos(mj, b->d->qpos, b->d->qvel, 0.05);
+  if (rests_at_a_corner(mj)) mj_integratePos(mj, b->d->qpos, b->d->qvel, 0.05);
   for (int j = 0; j < mj->njnt; ++j) {
     if (!mj->jnt_limited[j] || mj->jnt_type[j] < mjJNT_SLIDE) continue;
     const double *range = mj->jnt_range + 2 * j, width = range[1] - range[0];

@@ -447,6 +447,18 @@ static bool sensor_is_known(const SnModel *m, int i) {
   return sn_sensor_supported(m, i) && !(type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO);
 }
 
+// Whether sensor i looks at the length of a tendon that sleeps: MuJoCo leaves that of the begin of the step in which it
+// fell asleep.
+static bool looks_at_sleeper(const SnModel *m, const SnWorld *w, int i) {
+  const int type = m->sensor_type[i], id = m->sensor_objid[i];
+  if (type == SN_SENS_TENDONPOS) return sn_tendon_asleep(m, w, id);
+  if (type == SN_SENS_ACTUATORPOS)
+    return m->actuator_trntype[id] == SN_TRN_TENDON && sn_tendon_asleep(m, w, m->actuator_trnid[2 * id]);
+  for (int t = 0; type == SN_SENS_E_POTENTIAL && t < m->ntendon; ++t)
+    if (sn_tendon_asleep(m, w, t)) return true;
+  return false;
+}
+
 // Whether sensor i is compared, and among which: 0 those of the body alone, 1 those of contacts and of the solver.
 static bool compares_sensor(const SnModel *m, const SnWorld *w, int i, int *kind) {
   const int type = m->sensor_type[i];
@@ -454,7 +466,7 @@ static bool compares_sensor(const SnModel *m, const SnWorld *w, int i, int *kind
   const SnStage stage = sn_sensor_stage(m, i);
   *kind = type == SN_SENS_CONTACT || stage > SN_STAGE_ACTUATION;
   // what MuJoCo leaves of sleepers: forces and accelerations of another step
-  if (sn_any_asleep(m, w) && (*kind == 1 || stage == SN_STAGE_ACTUATION)) return false;
+  if (sn_any_asleep(m, w) && (*kind == 1 || stage == SN_STAGE_ACTUATION || looks_at_sleeper(m, w, i))) return false;
   return !(m->opt.disableflags & SN_DSBL_SENSOR);
 }
 
