@@ -60,7 +60,7 @@ def _change_options(scene: Scene) -> None:
     if scene.theme.sleep:
         _set(option, {"sleep_tolerance": 10 ** d.real(-4, 0)})
     elif not scene.theme.discrete:
-        _set(flag, d.some(speculative=(0.1, "enable")))
+        _set(flag, d.some(speculative=(0 if scene.exact else 0.1, "enable")))  # found by advances
     _set(compiler, d.some(
         boundmass=(0.05, d.real(0.1, 1)), boundinertia=(0.05, d.real(0.001, 0.02)), balanceinertia=(0.1, "true"),
         settotalmass=(0.05, d.real(1, 20)), fusestatic=(0.1, "true"), alignfree=(0.1, "true"),
