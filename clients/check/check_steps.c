@@ -130,6 +130,16 @@ static void integrate_theirs(SnOracle *o) {
   sn_integrate(o->m, &o->w, &o->lane);
 }
 
+// Whether MuJoCo has stepped to a state that it gives up as it begins the next step, and the engine as it ends this
+// one.
+static bool has_left(const mjModel *m, const mjData *d) {
+  for (int i = 0; i < m->nq; ++i)
+    if (!(fabs(d->qpos[i]) <= mjMAXVAL)) return true;
+  for (int i = 0; i < m->nv; ++i)
+    if (!(fabs(d->qvel[i]) <= mjMAXVAL)) return true;
+  return false;
+}
+
 // Both engines step from k->state; in isolation ours only integrates what MuJoCo computed. False when MuJoCo diverged.
 static bool step_both(CheckRun *k, bool isolate) {
   SnOracle *o = &k->o;
@@ -138,7 +148,8 @@ static bool step_both(CheckRun *k, bool isolate) {
   if (!isolate) step_ours(k);
   mj_step(o->mj, o->d);
   const mjWarningStat *warn = o->d->warning;
-  return !warn[mjWARN_BADQPOS].number && !warn[mjWARN_BADQVEL].number && !warn[mjWARN_BADQACC].number;
+  return !warn[mjWARN_BADQPOS].number && !warn[mjWARN_BADQVEL].number && !warn[mjWARN_BADQACC].number &&
+         !has_left(o->mj, o->d);
 }
 
 // ---- ties ----

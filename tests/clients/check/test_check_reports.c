@@ -105,6 +105,23 @@ static void what_diverges_at_once_is_undecided(void **state) {
   leave_folder(folder);
 }
 
+// A step whose end is out of range is left out, though MuJoCo says so as it begins the next one: here the second of
+// two.
+static void a_last_step_that_diverges_is_left_out(void **state) {
+  (void)state;
+  static char out[200000];
+  char folder[] = "/tmp/sinew-check-XXXXXX";
+  enter_folder(folder);
+  write_file("fall.xml",
+             "<mujoco><option timestep='1' gravity='0 0 -9e9'/><worldbody><body><joint type='slide'/>"
+             "<geom size='.1' mass='1'/></body></worldbody></mujoco>");
+  assert_int_equal(run(SN_CHECK " fall.xml --steps 2 2>&1", out, sizeof out), 4);
+  assert_memory_equal(out, "fall.xml: undecided\n", 20);
+  assert_non_null(strstr(out, "\nnot compared: 1 steps in which MuJoCo diverged"));
+  unlink("fall.xml");
+  leave_folder(folder);
+}
+
 // Runs sinew-check with these arguments, expects its exit status and verdict, and returns its report.
 static cJSON *report_of(const char *arguments, int status, const char *verdict) {
   static char out[200000];
@@ -463,11 +480,17 @@ static void progress_is_for_terminals(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(what_mujoco_leaves_is_no_difference), cmocka_unit_test(the_report_is_as_documented),
-      cmocka_unit_test(a_run_that_diverges_is_reported),     cmocka_unit_test(ties_are_named),
-      cmocka_unit_test(late_controls_start_inside),          cmocka_unit_test(servos_at_their_limit_are_ties),
-      cmocka_unit_test(islands_are_solved_to_rounding),      cmocka_unit_test(files_and_folders),
-      cmocka_unit_test(what_diverges_at_once_is_undecided),  cmocka_unit_test(progress_is_for_terminals),
+      cmocka_unit_test(what_mujoco_leaves_is_no_difference),
+      cmocka_unit_test(the_report_is_as_documented),
+      cmocka_unit_test(a_run_that_diverges_is_reported),
+      cmocka_unit_test(ties_are_named),
+      cmocka_unit_test(late_controls_start_inside),
+      cmocka_unit_test(servos_at_their_limit_are_ties),
+      cmocka_unit_test(islands_are_solved_to_rounding),
+      cmocka_unit_test(files_and_folders),
+      cmocka_unit_test(what_diverges_at_once_is_undecided),
+      cmocka_unit_test(progress_is_for_terminals),
+      cmocka_unit_test(a_last_step_that_diverges_is_left_out),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
