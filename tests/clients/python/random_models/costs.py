@@ -109,6 +109,8 @@ def _data(model: mujoco.MjModel, state: sinew.State, ctrl: Doubles | None = None
     if ctrl is not None:
         data.ctrl[:] = ctrl
     mujoco.mj_forward(model, data)
+    if model.opt.enableflags & mujoco.mjtEnableBit.mjENBL_ENERGY:
+        mujoco.mj_forward(model, data)  # e_kinetic is that of the evaluation before
     return data
 
 
