@@ -391,7 +391,7 @@ wait $!
 told=$(trap '' XFSZ; ulimit -f 0; compare full.jsonl 2>&1 >/dev/null || echo "status $?")
 [ "$told" = $'sinew-bench: full.jsonl: File too large\nstatus 3' ] || { echo "$told" >&2; exit 1; }
 [ "$(status "$BIN/sinew-bench" walk)" = 3 ] && grep -q "no mode 'walk'" err || fail
-echo '<mujoco><option integrator="discrete" viscosity="1"/></mujoco>' >refused.xml
+echo '<mujoco><option integrator="discrete" noslip_iterations="1"/></mujoco>' >refused.xml
 [ "$(status "$BIN/sinew-bench" step --model refused.xml)" = 2 ] && grep -q discrete err || fail
 [ ! -e MUJOCO_LOG.TXT ]
 echo "sinew-bench reports as documented"
