@@ -20,8 +20,8 @@ SnCode sn_planner_check_gains(const SnPlanner *p, SnError *err) {
 static SnCode check_request(const SnPlanner *p, const SnPlanRequest *r, SnError *err) {
   const double longest = sn_planner_length(p);
   if (!(r->latency >= 0 && r->latency <= longest))
-    return sn_fail(err, SN_ERR_ARGUMENT, "latency: %s s, allowed is 0 to the length of a plan, %s s",
-                   sn_number_text(r->latency).text, sn_number_text(longest).text);
+    return sn_fail(err, SN_ERR_ARGUMENT, "latency: %s s, allowed is 0 to the length of a plan, %g s",
+                   sn_number_text(r->latency).text, longest);
   if (r->max_iterations < 0 || r->max_candidates < 0)
     return sn_fail(err, SN_ERR_ARGUMENT, "iterations and candidates must not be negative");
   if (r->gain_rows < 0) return sn_fail(err, SN_ERR_ARGUMENT, "gains: of %d rows", r->gain_rows);
