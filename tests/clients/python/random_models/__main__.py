@@ -110,6 +110,7 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not arguments.seeds:
         parser.error("--seeds names none: 5:6 is one, its end is not of it")
+    arguments.program = arguments.program.resolve()  # it is started in a folder of its own
     if arguments.only in (None, "steps") and not arguments.print and not arguments.program.is_file():
         parser.error(f"{arguments.program} is not there: cmake --build build/release --target sinew-check")
     return arguments
