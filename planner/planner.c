@@ -270,7 +270,8 @@ SnCode sn_planner_reset(SnPlanner *p, uint64_t seed, SnError *err) {
   return SN_OK;
 }
 
-void sn_planner_take_over(SnPlanner *p, const SnPlanner *from) {
+void sn_planner_take_over(SnPlanner *p, SnPlanner *from) {
+  sn_planner_hand_room(from, p);
   p->pending.settings = from->pending.settings;
   p->pending.version = from->pending.version;
   sn_cost_copy_live(p->pending.cost, from->pending.cost);

@@ -241,7 +241,7 @@ void sn_planner_set_version(SnPlanner *p, uint64_t version);
 
 // Copies settings, weights, targets and version as they are set at `from`, a planner of the same task and model. It
 // serves a planner p that takes another one's place with a seed of its own. p must have no plan in progress.
-void sn_planner_take_over(SnPlanner *p, const SnPlanner *from);
+void sn_planner_take_over(SnPlanner *p, SnPlanner *from);
 
 // ---- snapshots ----
 

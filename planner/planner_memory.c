@@ -81,6 +81,19 @@ SnCode sn_planner_make_room(SnPlanner *p, const SnSettings *s, SnError *err) {
   return code;
 }
 
+// The budget stays as it is: nobody else can take what is handed on.
+void sn_planner_hand_room(SnPlanner *from, SnPlanner *to) {
+  if (from->def.budget != to->def.budget) return;
+  for (int part = 0; part < SN_PLANNER_KINDS; ++part) {
+    const double more = from->memory.part[part] - to->memory.part[part];
+    if (more <= 0) continue;
+    from->memory.part[part] -= more;
+    from->memory.taken -= more;
+    to->memory.part[part] += more;
+    to->memory.taken += more;
+  }
+}
+
 SnCode sn_planner_take_evaluation(SnPlanner *p, int steps, bool gradient, SnError *err) {
   const double rows = steps + 1, targets = rows * p->in_force.cost->ntarget * (double)sizeof(sn_real);
   const double way_back = sn_planner_row_bytes(p, rows) + targets + steps * (double)p->m->nu * (double)sizeof(sn_real);

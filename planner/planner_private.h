@@ -394,6 +394,8 @@ SnCode sn_planner_reserve(SnPlanner *p, const SnOptimizer *optimizer, const SnSe
 // optimizer that it began with. It is reserved, but for iterations under way, whose capacity stays as it is: then when
 // the next ones begin. On failure all is as before.
 SnCode sn_planner_make_room(SnPlanner *p, const SnSettings *s, SnError *err);
+// planner_memory.c: hands what a planner has taken for its optimizers, beyond what its successor has, on to that one.
+void sn_planner_hand_room(SnPlanner *from, SnPlanner *to);
 // planner_memory.c: takes what an evaluation of so many steps needs, and its gradient; gives that of gradients, and all
 // that the planner has taken, back.
 SnCode sn_planner_take_evaluation(SnPlanner *p, int steps, bool gradient, SnError *err);

@@ -124,15 +124,22 @@ static SnCode read_list(const char *file, List *list, SnError *err) {
   SnCode code = open_list(file, &f, err);
   if (code != SN_OK) return code;
   char line[LINE_MAX_BYTES];
+  memset(line, '\n', sizeof line);
   while (fgets(line, sizeof line, f)) {
     const size_t n = strlen(line);
     list->line++;
+    // What is left of the line before is no zero byte: the last one is the end.
+    if ((const char *)memrchr(line, '\0', sizeof line) != line + n) {
+      complain(list, "the line holds a zero byte");
+      break;
+    }
     if (n + 1 == sizeof line && line[n - 1] != '\n') {
       complain(list, "the line is too long");
       break;
     }
     if (n > 0 && line[n - 1] == '\n') line[n - 1] = '\0';
     read_line(list, line);
+    memset(line, '\n', sizeof line);
   }
   const bool torn = ferror(f);  // the keys that were not read would lose their sessions
   const int why = errno;

@@ -79,7 +79,7 @@ bool sn_restore_session(SnDaemon *d, SnJob *job) {
                  from->name, job->kept->tries - 1);
   SnSession *session = try_once(d, job, &cold, &parked, &err);
   // A lack of memory or files passes. What does not may be the warm start's fault: the model is another one since.
-  for (int k = 1; k < ATTEMPTS && !session && !parked; k++) {
+  for (int k = 1; k < ATTEMPTS && !session && !parked && !sn_queue_closed(&d->loader.jobs); k++) {
     wait_a_little();
     if (k == COLD && !cold) {
       cold = true;

@@ -1,4 +1,5 @@
 // The gate of a term: a number that its norm is multiplied by.
+#include "physics/base/number_text.h"
 #include "planner/task/task_private.h"
 
 // What a gate is in the file, beside what it looks at.
@@ -11,8 +12,8 @@ typedef struct GateFields {
 void sn_task_check_weights(SnReader *r, const SnNode *node, const SnTerm *t) {
   for (int k = 0; k < t->neach; ++k)
     if (!(t->each[k] >= 0 && t->each[k] <= SN_TASK_MOST_WEIGHT))
-      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %g is out of bounds, allowed is 0 to %g",
-               t->each[k], SN_TASK_MOST_WEIGHT);
+      sn_issue(r->issues, sn_yaml_member(node, "weights")->place, "weights: %s is out of bounds, allowed is 0 to %g",
+               sn_number_text(t->each[k]).text, SN_TASK_MOST_WEIGHT);
 }
 
 #define GATE_NUMBER(field)                                                         \
@@ -48,7 +49,8 @@ static void check_gate(SnReader *r, const SnNode *node, const GateFields *g) {
     sn_issue(r->issues, node->place, "gate: '%s' needs the 'width' in which the gate opens",
              g->has_above ? "above" : "below");
   if (g->has_width && !(g->width >= 1e-9 && g->width <= 1e9))
-    sn_issue(r->issues, width->place, "width: %g is out of bounds, allowed is 1e-09 to 1e+09", g->width);
+    sn_issue(r->issues, width->place, "width: %s is out of bounds, allowed is 1e-09 to 1e+09",
+             sn_number_text(g->width).text);
   if (!sigmoid && width) sn_issue(r->issues, width->place, "gate: 'width' is that of 'above' or 'below'");
   if (!sigmoid && !sn_yaml_member(node, "norm"))
     sn_issue(r->issues, node->place, "gate: 'above', 'below' or 'norm' is missing");

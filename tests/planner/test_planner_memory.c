@@ -174,8 +174,38 @@ static void of_a_snapshot(void **state) {
   free_fixture(x);
 }
 
+// A planner that takes another one's place has the room of the settings that it takes over, which the other one gave.
+static void of_a_successor(void **state) {
+  (void)state;
+  Fixture *x = make_fixture(2, false, 0);
+  SnBudget budget;
+  SnError err = {0};
+  sn_budget_init(&budget, 0, 0);
+  const SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
+  SnPlanner *p = sn_planner_create(&def, &err);
+  assert_non_null(p);
+  const double before = sn_planner_bytes(p);
+  SnSettings more = *sn_planner_settings(p);
+  more.adam_starts = 64;
+  assert_int_equal(sn_planner_configure(p, &more, &err), SN_OK);
+  const double needs = sn_planner_bytes(p);
+  assert_true(needs > before);
+  SnPlanner *next = sn_planner_create(&def, &err);
+  assert_non_null(next);
+  sn_planner_take_over(next, p);
+  sn_planner_free(p);
+  assert_int_equal(sn_planner_settings(next)->adam_starts, 64);
+  assert_true(sn_budget_taken(&budget) == needs && sn_planner_bytes(next) == needs);
+  budget.all = needs;
+  assert_int_equal(sn_planner_configure(next, &more, &err), SN_OK);
+  sn_planner_free(next);
+  assert_true(sn_budget_taken(&budget) == 0);
+  sn_budget_free(&budget);
+  free_fixture(x);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(as_the_heap), cmocka_unit_test(refused),
-                                     cmocka_unit_test(of_a_snapshot)};
+                                     cmocka_unit_test(of_a_snapshot), cmocka_unit_test(of_a_successor)};
   return cmocka_run_group_tests(tests, body_setup, body_teardown);
 }

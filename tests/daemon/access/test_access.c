@@ -33,13 +33,15 @@ static int teardown(void **state) {
   return unlink(path);
 }
 
-static void write_list(const char *text) {
+static void write_bytes(const char *text, size_t n) {
   FILE *f = fopen(path, "w");
   assert_non_null(f);
-  fputs(text, f);
+  assert_int_equal(fwrite(text, 1, n, f), n);
   assert_int_equal(fclose(f), 0);
   assert_int_equal(chmod(path, 0600), 0);
 }
+
+static void write_list(const char *text) { write_bytes(text, strlen(text)); }
 
 static void test_list(void **state) {
   (void)state;
@@ -111,6 +113,25 @@ static void test_mistakes(void **state) {
   assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
   assert_non_null(strstr(err.text, "too long"));
   sn_access_free(&a);
+}
+
+// What stands behind a zero byte would be passed over: keys, or the limits of one.
+static void test_zero_bytes(void **state) {
+  (void)state;
+  static const char tail[] = KEY_1 " watch\n\0\0\0\0\n", limit[] = KEY_1 " watch\n" KEY_2 " plan\0 requests=1\n",
+                    last[] = KEY_1 " watch\n" KEY_2 " plan\0";
+  static const struct {
+    const char *text;
+    size_t n;
+  } list[] = {{tail, sizeof tail - 1}, {limit, sizeof limit - 1}, {last, sizeof last - 1}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    SnAccess a;
+    SnError err = {0};
+    write_bytes(list[i].text, list[i].n);
+    assert_int_equal(sn_access_init(&a, path, &err), SN_ERR_FORMAT);
+    if (!strstr(err.text, ":2: the line holds a zero byte")) fail_msg("%zu: '%s'", i, err.text);
+    sn_access_free(&a);
+  }
 }
 
 // All mistakes are said at once.
@@ -390,6 +411,7 @@ int main(void) {
       cmocka_unit_test(test_list),
       cmocka_unit_test(test_no_list),
       cmocka_unit_test(test_mistakes),
+      cmocka_unit_test(test_zero_bytes),
       cmocka_unit_test(test_two_mistakes),
       cmocka_unit_test(test_rights_of_the_list),
       cmocka_unit_test(test_most_keys),

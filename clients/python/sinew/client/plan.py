@@ -182,8 +182,8 @@ class Plan:
         planned: NDArray[np.float64] = np.clip(self.ctrl[row], low, high)
         if not 0 <= row - self.lead < self.gain_rows:
             return planned
-        difference = self._difference(measured, row)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            difference = self._difference(measured, row)
             corrected: NDArray[np.float64] = np.clip(
                 self.ctrl[row] + self.gain[row - self.lead] @ difference, low, high
             )
