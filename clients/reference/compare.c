@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "clients/reference/compare_private.h"
 #include "physics/actuator/actuator.h"
-#include "physics/sensor/sensor.h"
 
 const char *sn_compared_name(SnCompared field) {
   static const char *const name[] = {
@@ -24,7 +24,7 @@ SnStage sn_compared_stage(SnCompared field) {
   return stage_of[field];
 }
 
-static double tolerance_of(SnCompared field) {
+double sn_compare_tolerance(SnCompared field) {
   static const double tolerance[] = {
 #define SN_COMPARED_TOLERANCE(name, stage, tolerance) tolerance,
       SN_COMPARED_FIELDS(SN_COMPARED_TOLERANCE)
@@ -51,7 +51,8 @@ SnContactClass sn_contact_class(int a, int b) {
 void sn_compare_init(SnCompare *c) {
   memset(c, 0, sizeof *c);
   for (int i = 0; i < SN_CMP_COUNT; ++i)
-    c->field[i] = (SnFieldError){.rel = -1, .tol = tolerance_of((SnCompared)i), .step = -1, .element = -1, .noise = -1};
+    c->field[i] =
+        (SnFieldError){.rel = -1, .tol = sn_compare_tolerance((SnCompared)i), .step = -1, .element = -1, .noise = -1};
 }
 
 void sn_compare_free(SnCompare *c) {
@@ -73,7 +74,7 @@ static void keep_worse(SnFieldError *f, SnFieldError e) {
   *f = e;
 }
 
-static void record(SnCompare *c, SnCompared field, double rel, double tol, int step, int element) {
+void sn_compare_record(SnCompare *c, SnCompared field, double rel, double tol, int step, int element) {
   keep_worse(
       &c->field[field],
       (SnFieldError){.rel = rel, .tol = tol, .step = step, .element = element, .noise = -1, .differs = !(rel <= tol)});
@@ -111,15 +112,14 @@ void sn_compare_add(SnCompare *run, const SnCompare *step) {
   if (!run->note[0] && !sn_compare_agrees(step)) memcpy(run->note, step->note, sizeof run->note);
 }
 
-static void compare(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol,
-                    int step) {
+void sn_compare_numbers(SnCompare *c, SnCompared field, const sn_real *ours, const double *ref, int n, double tol,
+                        int step) {
   int element = 0;
   const double rel = sn_oracle_error_at(ours, ref, n, &element);
-  record(c, field, rel, tol, step, element);
+  sn_compare_record(c, field, rel, tol, step, element);
 }
 
-// Scratch for n numbers of each engine, zeroed; false when out of memory.
-static bool reserve(SnCompare *c, size_t n) {
+bool sn_compare_reserve(SnCompare *c, size_t n) {
   if (n > c->capacity) {
     double *ref = realloc(c->ref, n * sizeof *ref);
     if (ref) c->ref = ref;
@@ -176,26 +176,26 @@ static void compare_tendon_paths(SnCompare *c, const SnOracle *o, int step) {
                step, sn_model_name(m, SN_NAME_TENDON, t), num, o->w.ten_wrapnum[t]);
     points = sn_maxi(points, adr + num);
   }
-  record(c, SN_CMP_ten_path, wrong, 0, step, 0);
-  if (!wrong) compare(c, SN_CMP_wrap_xpos, o->w.wrap_xpos, o->d->wrap_xpos, 3 * points, 1e-9, step);
+  sn_compare_record(c, SN_CMP_ten_path, wrong, 0, step, 0);
+  if (!wrong) sn_compare_numbers(c, SN_CMP_wrap_xpos, o->w.wrap_xpos, o->d->wrap_xpos, 3 * points, 1e-9, step);
 }
 
 // ten_length, but for tendons that sleep: MuJoCo leaves that of the begin of the step in which they fell asleep.
 static void compare_tendon_lengths(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
-  if (!reserve(c, (size_t)m->ntendon)) return;
+  if (!sn_compare_reserve(c, (size_t)m->ntendon)) return;
   for (int t = 0; t < m->ntendon; ++t) {
     if (sn_any_asleep(m, &o->w) && sn_tendon_asleep(m, &o->w, t)) continue;
     c->ours[t] = o->w.ten_length[t];
     c->ref[t] = o->d->ten_length[t];
   }
-  compare(c, SN_CMP_ten_length, c->ours, c->ref, m->ntendon, tolerance_of(SN_CMP_ten_length), step);
+  sn_compare_numbers(c, SN_CMP_ten_length, c->ours, c->ref, m->ntendon, sn_compare_tolerance(SN_CMP_ten_length), step);
 }
 
 // ten_J, but for tendons that sleep, whose rows MuJoCo clears.
 static void compare_tendon_rows(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
-  if (!reserve(c, (size_t)m->nJten)) return;
+  if (!sn_compare_reserve(c, (size_t)m->nJten)) return;
   for (int t = 0; t < m->ntendon; ++t) {
     if (sn_any_asleep(m, &o->w) && sn_tendon_asleep(m, &o->w, t)) continue;
     for (int k = m->ten_J_rowadr[t]; k < m->ten_J_rowadr[t] + m->ten_J_rownnz[t]; ++k) {
@@ -203,14 +203,14 @@ static void compare_tendon_rows(SnCompare *c, const SnOracle *o, int step) {
       c->ref[k] = o->d->ten_J[k];
     }
   }
-  compare(c, SN_CMP_ten_J, c->ours, c->ref, m->nJten, tolerance_of(SN_CMP_ten_J), step);
+  sn_compare_numbers(c, SN_CMP_ten_J, c->ours, c->ref, m->nJten, sn_compare_tolerance(SN_CMP_ten_J), step);
 }
 
 // actuator_moment: both as dense matrices, so that the patterns need not be equal.
 static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
   const size_t nv = (size_t)m->nv;
-  if (!reserve(c, (size_t)m->nout * nv)) return;
+  if (!sn_compare_reserve(c, (size_t)m->nout * nv)) return;
   for (int i = 0; i < m->nactuator; ++i) {
     if (sn_any_asleep(m, &o->w) && sn_actuator_idle(m, &o->w, i)) continue;  // MuJoCo clears the rows of sleepers
     for (int out = m->actuator_outadr[i]; out < m->actuator_outadr[i] + m->actuator_outnum[i]; ++out) {
@@ -225,7 +225,7 @@ static void compare_moment(SnCompare *c, const SnOracle *o, int step) {
       }
     }
   }
-  compare(c, SN_CMP_actuator_moment, c->ours, c->ref, m->nout * m->nv, 1e-9, step);
+  sn_compare_numbers(c, SN_CMP_actuator_moment, c->ours, c->ref, m->nout * m->nv, 1e-9, step);
 }
 
 static const char *geom_name(const SnOracle *o, int i, char *buffer, size_t size) {
@@ -268,7 +268,7 @@ static int contact_differences(SnCompare *c, const SnOracle *o, int step) {
 static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClass class, SnCompared dist_field,
                                   int step) {
   const int ncon = o->d->ncon;
-  if (!reserve(c, 13 * (size_t)ncon)) return;
+  if (!sn_compare_reserve(c, 13 * (size_t)ncon)) return;
   double *dist = c->ref, *pos = c->ref + ncon, *frame = pos + 3 * ncon;
   sn_real *dist2 = c->ours, *pos2 = c->ours + ncon, *frame2 = pos2 + 3 * ncon;
   int n = 0;
@@ -285,16 +285,16 @@ static void compare_contact_class(SnCompare *c, const SnOracle *o, SnContactClas
     ++n;
   }
   if (!n) return;
-  compare(c, dist_field, dist2, dist, n, tolerance_of(dist_field), step);
-  compare(c, (SnCompared)(dist_field + 1), pos2, pos, 3 * n, tolerance_of(dist_field), step);
-  compare(c, (SnCompared)(dist_field + 2), frame2, frame, 9 * n, tolerance_of(dist_field), step);
+  sn_compare_numbers(c, dist_field, dist2, dist, n, sn_compare_tolerance(dist_field), step);
+  sn_compare_numbers(c, (SnCompared)(dist_field + 1), pos2, pos, 3 * n, sn_compare_tolerance(dist_field), step);
+  sn_compare_numbers(c, (SnCompared)(dist_field + 2), frame2, frame, 9 * n, sn_compare_tolerance(dist_field), step);
 }
 
 // Compares the parameters that the collision driver attaches to a contact, 20 numbers each.
 static void compare_contact_param(SnCompare *c, const SnOracle *o, int step) {
   enum { COUNT = 20 };
   const int ncon = o->d->ncon;
-  if (!ncon || !reserve(c, COUNT * (size_t)ncon)) return;
+  if (!ncon || !sn_compare_reserve(c, COUNT * (size_t)ncon)) return;
   for (int i = 0; i < ncon; ++i) {
     const mjContact *a = o->d->contact + i;
     const SnContact *b = o->w.contact + i;
@@ -307,12 +307,12 @@ static void compare_contact_param(SnCompare *c, const SnOracle *o, int step) {
     for (int k = 0; k < SN_NIMP; ++k) *p++ = a->solimp[k], *q++ = b->solimp[k];
     *p++ = a->dim, *q++ = (sn_real)b->dim;
   }
-  compare(c, SN_CMP_contact_param, c->ours, c->ref, COUNT * ncon, 1e-9, step);
+  sn_compare_numbers(c, SN_CMP_contact_param, c->ours, c->ref, COUNT * ncon, 1e-9, step);
 }
 
 static void compare_contacts(SnCompare *c, const SnOracle *o, int step) {
   const int wrong = contact_differences(c, o, step);
-  record(c, SN_CMP_contact, wrong, 0, step, 0);
+  sn_compare_record(c, SN_CMP_contact, wrong, 0, step, 0);
   if (wrong) return;
   for (int i = 0; i < o->d->ncon && !c->loose; ++i) {  // of contacts before impact ours had to be there first
     c->loose = contact_edged(o, i);
@@ -360,15 +360,15 @@ static void compare_rows(SnCompare *c, const SnOracle *o, SnCompared field, SnCo
       at[k] = j;
     }
   }
-  if (count[0]) record(c, field, worst[0] / (scale + 1e-6), tolerance_of(field), step, at[0]);
-  if (count[1]) record(c, edged, worst[1] / (scale + 1e-6), tolerance_of(edged), step, at[1]);
+  if (count[0]) sn_compare_record(c, field, worst[0] / (scale + 1e-6), sn_compare_tolerance(field), step, at[0]);
+  if (count[1]) sn_compare_record(c, edged, worst[1] / (scale + 1e-6), sn_compare_tolerance(edged), step, at[1]);
 }
 
 static void compare_jacobian(SnCompare *c, const SnOracle *o, int step) {
   const mjData *d = o->d;
   const SnWorld *w = &o->w;
   const int nv = o->m->nv, n = d->nefc;
-  if (n == 0 || !reserve(c, (size_t)n * (size_t)nv)) return;
+  if (n == 0 || !sn_compare_reserve(c, (size_t)n * (size_t)nv)) return;
   const bool sparse = mj_isSparse(o->mj);
   if (!sparse) memcpy(c->ref, d->efc_J, sizeof(double) * (size_t)n * (size_t)nv);
   for (int i = 0; i < n; ++i) {
@@ -382,26 +382,12 @@ static void compare_jacobian(SnCompare *c, const SnOracle *o, int step) {
 
 static void compare_constraints(SnCompare *c, const SnOracle *o, int step) {
   const int wrong = row_differences(c, o, step);
-  record(c, SN_CMP_efc, wrong, 0, step, 0);
+  sn_compare_record(c, SN_CMP_efc, wrong, 0, step, 0);
   if (wrong) return;
   compare_jacobian(c, o, step);
   compare_rows(c, o, SN_CMP_efc_pos, SN_CMP_efc_pos_edged, o->w.efc_pos, o->d->efc_pos, 1, step);
   compare_rows(c, o, SN_CMP_efc_D, SN_CMP_efc_D_edged, o->w.efc_D, o->d->efc_D, 1, step);
   compare_rows(c, o, SN_CMP_efc_aref, SN_CMP_efc_aref_edged, o->w.efc_aref, o->d->efc_aref, 1, step);
-}
-
-int sn_compare_sensors_left(const SnModel *m, char *text, size_t size) {
-  int left = 0;
-  size_t used = 0;
-  text[0] = 0;
-  for (int i = 0; i < m->nsensor; ++i) {
-    if (sn_sensor_supported(m, i)) continue;
-    if (used < size)
-      used += (size_t)snprintf(text + used, size - used, "%s%d '%s'", left ? ", " : "", i,
-                               sn_model_name(m, SN_NAME_SENSOR, i));
-    ++left;
-  }
-  return left;
 }
 
 // Compares numbers of dofs, but for those of trees that sleep: there MuJoCo leaves those of the step in which they fell
@@ -410,123 +396,55 @@ static void compare_dofs(SnCompare *c, const SnOracle *o, SnCompared field, cons
                          double tol, int step) {
   const SnModel *m = o->m;
   if (!sn_any_asleep(m, &o->w)) {
-    compare(c, field, ours, ref, m->nv, tol, step);
+    sn_compare_numbers(c, field, ours, ref, m->nv, tol, step);
     return;
   }
-  if (!reserve(c, (size_t)m->nv)) return;
+  if (!sn_compare_reserve(c, (size_t)m->nv)) return;
   for (int i = 0; i < m->nv; ++i) {
     if (!o->w.tree_awake[m->dof_treeid[i]]) continue;
     c->ours[i] = ours[i];
     c->ref[i] = ref[i];
   }
-  compare(c, field, c->ours, c->ref, m->nv, tol, step);
+  sn_compare_numbers(c, field, c->ours, c->ref, m->nv, tol, step);
 }
 
 // cdof, but for trees that sleep: where they share a static root, MuJoCo leaves theirs about the centre at which they
 // fell asleep, while others move it.
 static void compare_cdof(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
-  if (!reserve(c, 6 * (size_t)m->nv)) return;
+  if (!sn_compare_reserve(c, 6 * (size_t)m->nv)) return;
   for (int i = 0; i < 6 * m->nv; ++i) {
     if (sn_any_asleep(m, &o->w) && !o->w.tree_awake[m->dof_treeid[i / 6]]) continue;
     c->ours[i] = o->w.cdof[i];
     c->ref[i] = o->d->cdof[i];
   }
-  compare(c, SN_CMP_cdof, c->ours, c->ref, 6 * m->nv, tolerance_of(SN_CMP_cdof), step);
-}
-
-// Whether sensor i is an e_kinetic that MuJoCo computes after its sensors.
-static bool is_late_energy(const SnModel *m, int i) {
-  return m->sensor_type[i] == SN_SENS_E_KINETIC && (m->opt.enableflags & mjENBL_ENERGY);
-}
-
-// Whether the engine computes sensor i, and MuJoCo of this state and more exactly than to ccd_tolerance.
-static bool sensor_is_known(const SnModel *m, int i) {
-  const int type = m->sensor_type[i];
-  if (is_late_energy(m, i) && m->sensor_history[2 * i] > 0) return false;
-  return sn_sensor_supported(m, i) && !(type >= SN_SENS_GEOMDIST && type <= SN_SENS_GEOMFROMTO);
-}
-
-// Whether sensor i looks at the length of a tendon that sleeps: MuJoCo leaves that of the begin of the step in which it
-// fell asleep.
-static bool looks_at_sleeper(const SnModel *m, const SnWorld *w, int i) {
-  const int type = m->sensor_type[i], id = m->sensor_objid[i];
-  if (type == SN_SENS_TENDONPOS) return sn_tendon_asleep(m, w, id);
-  if (type == SN_SENS_ACTUATORPOS)
-    return m->actuator_trntype[id] == SN_TRN_TENDON && sn_tendon_asleep(m, w, m->actuator_trnid[2 * id]);
-  for (int t = 0; type == SN_SENS_E_POTENTIAL && t < m->ntendon; ++t)
-    if (sn_tendon_asleep(m, w, t)) return true;
-  return false;
-}
-
-// Whether sensor i is compared, and among which: 0 those of the body alone, 1 those of contacts and of the solver.
-static bool compares_sensor(const SnModel *m, const SnWorld *w, int i, int *kind) {
-  const int type = m->sensor_type[i];
-  if (!sensor_is_known(m, i)) return false;
-  const SnStage stage = sn_sensor_stage(m, i);
-  *kind = type == SN_SENS_CONTACT || stage > SN_STAGE_ACTUATION;
-  // what MuJoCo leaves of sleepers: forces and accelerations of another step
-  if (sn_any_asleep(m, w) && (*kind == 1 || stage == SN_STAGE_ACTUATION || looks_at_sleeper(m, w, i))) return false;
-  return !(m->opt.disableflags & SN_DSBL_SENSOR);
-}
-
-// MuJoCo's values of sensor i. With flag energy its e_kinetic is that of the evaluation before, which is no function of
-// the state; d->energy is.
-static void sensor_reference(const SnOracle *o, int i, double *ref) {
-  const double cutoff = (double)o->m->sensor_cutoff[i], energy = o->d->energy[1];
-  if (is_late_energy(o->m, i))
-    ref[0] = cutoff > 0 ? fmin(energy, cutoff) : energy;
-  else
-    memcpy(ref, o->d->sensordata + o->m->sensor_adr[i], sizeof(double) * (size_t)o->m->sensor_dim[i]);
-}
-
-// Values of sensors; elements are those of sensordata. Those of the body alone are each compared at its own size: a
-// large one would hide the others.
-static void compare_sensors(SnCompare *c, const SnOracle *o, int step) {
-  const SnModel *m = o->m;
-  const size_t n = (size_t)m->nsensordata;
-  if (n == 0 || !reserve(c, n)) return;
-  bool forces = false;
-  for (int i = 0, kind; i < m->nsensor; ++i) {
-    if (!compares_sensor(m, &o->w, i, &kind)) continue;
-    const int adr = m->sensor_adr[i], dim = m->sensor_dim[i];
-    sn_sensor_value(m, &o->w, i, c->ours + adr);
-    sensor_reference(o, i, c->ref + adr);
-    int element = 0;
-    forces = forces || kind == 1;
-    if (kind == 1) continue;
-    const double rel = sn_oracle_error_at(c->ours + adr, c->ref + adr, dim, &element);
-    record(c, SN_CMP_sensordata, rel, tolerance_of(SN_CMP_sensordata), step, adr + element);
-    memset(c->ours + adr, 0, sizeof *c->ours * (size_t)dim);
-    memset(c->ref + adr, 0, sizeof *c->ref * (size_t)dim);
-  }
-  const double tol = c->loose ? 1e-4 : tolerance_of(SN_CMP_sensordata_forces);
-  if (forces) compare(c, SN_CMP_sensordata_forces, c->ours, c->ref, m->nsensordata, tol, step);
+  sn_compare_numbers(c, SN_CMP_cdof, c->ours, c->ref, 6 * m->nv, sn_compare_tolerance(SN_CMP_cdof), step);
 }
 
 // Forces of rows, but for those that nothing softens: theirs is the rounding of an acceleration times SN_STIFF.
 static void compare_row_forces(SnCompare *c, const SnOracle *o, double tol, int step) {
   const int n = o->d->nefc;
-  if (n != o->w.nefc[0] || !reserve(c, (size_t)n)) return;
+  if (n != o->w.nefc[0] || !sn_compare_reserve(c, (size_t)n)) return;
   for (int i = 0; i < n; ++i) {
     const bool stiff = o->d->efc_D[i] >= SN_STIFF;
     c->stiff_rows += stiff;
     c->ours[i] = stiff ? 0 : o->w.efc_force[i];
     c->ref[i] = stiff ? 0 : o->d->efc_force[i];
   }
-  compare(c, SN_CMP_efc_force, c->ours, c->ref, n, tol, step);
+  sn_compare_numbers(c, SN_CMP_efc_force, c->ours, c->ref, n, tol, step);
 }
 
 static void compare_solver(SnCompare *c, const SnOracle *o, int step) {
   const double tol = c->loose ? 1e-4 : 1e-6;
   compare_dofs(c, o, SN_CMP_qacc, o->w.qacc, o->d->qacc, tol, step);
   compare_dofs(c, o, SN_CMP_qfrc_constraint, o->w.qfrc_constraint, o->d->qfrc_constraint, tol, step);
-  compare_sensors(c, o, step);
+  sn_compare_sensors(c, o, step);
   compare_row_forces(c, o, tol, step);
 }
 
 // Compares n numbers of a field that both engines have under one name.
-#define FIELD(name, n) compare(c, SN_CMP_##name, o->w.name, o->d->name, (n), tolerance_of(SN_CMP_##name), step)
+#define FIELD(name, n) \
+  sn_compare_numbers(c, SN_CMP_##name, o->w.name, o->d->name, (n), sn_compare_tolerance(SN_CMP_##name), step)
 
 static void compare_kinematics(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
@@ -571,8 +489,8 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
       FIELD(qfrc_bias, m->nv);
       break;
     case SN_STAGE_PASSIVE:
-      compare_dofs(c, o, SN_CMP_qfrc_passive, o->w.qfrc_passive, o->d->qfrc_passive, tolerance_of(SN_CMP_qfrc_passive),
-                   step);
+      compare_dofs(c, o, SN_CMP_qfrc_passive, o->w.qfrc_passive, o->d->qfrc_passive,
+                   sn_compare_tolerance(SN_CMP_qfrc_passive), step);
       break;
     case SN_STAGE_ACTUATION:
       FIELD(act_dot, m->na);
@@ -580,8 +498,8 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
       FIELD(qfrc_actuator, m->nv);
       break;
     case SN_STAGE_SMOOTH:
-      compare_dofs(c, o, SN_CMP_qacc_smooth, o->w.qacc_smooth, o->d->qacc_smooth, tolerance_of(SN_CMP_qacc_smooth),
-                   step);
+      compare_dofs(c, o, SN_CMP_qacc_smooth, o->w.qacc_smooth, o->d->qacc_smooth,
+                   sn_compare_tolerance(SN_CMP_qacc_smooth), step);
       break;
     case SN_STAGE_CONSTRAINT:
       compare_constraints(c, o, step);
@@ -598,24 +516,6 @@ void sn_compare_stage(SnCompare *c, const SnOracle *o, SnStage stage, int step) 
 #undef FIELD
 }
 
-// Buffers, but for those of sensors whose values are not compared.
-static void compare_history(SnCompare *c, const SnOracle *o, int step) {
-  const SnModel *m = o->m;
-  if (!reserve(c, (size_t)m->nhistory)) return;
-  for (int i = 0; i < m->nhistory; ++i) {
-    c->ours[i] = o->w.past[i];
-    c->ref[i] = o->d->history[i];
-  }
-  for (int i = 0; i < m->nsensor; ++i) {
-    const int n = m->sensor_history[2 * i], address = m->sensor_historyadr[i];
-    if (n == 0 || sensor_is_known(m, i)) continue;
-    const size_t size = 2 + (size_t)n * (1 + (size_t)m->sensor_dim[i]);  // a user's number, a cursor; times and values
-    memset(c->ours + address, 0, size * sizeof *c->ours);
-    memset(c->ref + address, 0, size * sizeof *c->ref);
-  }
-  compare(c, SN_CMP_next_history, c->ours, c->ref, m->nhistory, c->loose ? 1e-4 : 1e-8, step);
-}
-
 void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   const SnModel *m = o->m;
   const double h = o->mj->opt.timestep;
@@ -627,14 +527,15 @@ void sn_compare_next(SnCompare *c, const SnOracle *o, int step) {
   }
   for (int i = 0; i < m->nq; ++i) qpos = fmax(qpos, fabs(o->d->qpos[i]));
   const double slack = 1e-4 * h * accel;
-  compare(c, SN_CMP_next_time, o->w.time, &o->d->time, 1, 1e-9, step);
-  compare(c, SN_CMP_next_qpos, o->w.qpos, o->d->qpos, m->nq, 1e-9 + h * slack / (qpos + 1e-6), step);
-  compare(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
-  compare(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
-  compare_history(c, o, step);
-  compare(c, SN_CMP_next_plastic, sn_plastic(m, o->w.past), o->d->plastic, m->nplastic, c->loose ? 1e-4 : 1e-8, step);
+  sn_compare_numbers(c, SN_CMP_next_time, o->w.time, &o->d->time, 1, 1e-9, step);
+  sn_compare_numbers(c, SN_CMP_next_qpos, o->w.qpos, o->d->qpos, m->nq, 1e-9 + h * slack / (qpos + 1e-6), step);
+  sn_compare_numbers(c, SN_CMP_next_qvel, o->w.qvel, o->d->qvel, m->nv, 1e-9 + slack / (qvel + 1e-6), step);
+  sn_compare_numbers(c, SN_CMP_next_act, o->w.act, o->d->act, m->na, 1e-9, step);
+  sn_compare_history(c, o, step);
+  sn_compare_numbers(c, SN_CMP_next_plastic, sn_plastic(m, o->w.past), o->d->plastic, m->nplastic,
+                     c->loose ? 1e-4 : 1e-8, step);
   int wrong = 0, first = 0;
   for (int t = m->ntree - 1; sn_has_sleep(m) && t >= 0; --t)
     if (o->w.tree_asleep[t] != o->d->tree_asleep[t]) first = t, ++wrong;
-  record(c, SN_CMP_next_tree_asleep, wrong, 0, step, first);
+  sn_compare_record(c, SN_CMP_next_tree_asleep, wrong, 0, step, first);
 }

@@ -88,38 +88,39 @@ static void a_run_that_diverges_is_reported(void **state) {
   leave_folder(folder);
 }
 
-// A model of which MuJoCo comes to the end of no step: nothing was compared, so that nothing agrees.
-static void what_diverges_at_once_is_undecided(void **state) {
-  (void)state;
+// Expects so many steps of a run to be left out because MuJoCo diverges, and the verdict that too few are compared.
+static void assert_undecided(const char *xml, int steps, int diverged) {
   static char out[200000];
-  char folder[] = "/tmp/sinew-check-XXXXXX";
+  char folder[] = "/tmp/sinew-check-XXXXXX", command[200], text[100];
   enter_folder(folder);
-  write_file("wild.xml",
-             "<mujoco><worldbody><body><joint name='j' type='slide'/><geom size='.1' mass='1'/></body></worldbody>"
-             "<actuator><general joint='j' gainprm='1e16' biastype='affine' biasprm='1e16 0 0'/></actuator></mujoco>");
-  assert_int_equal(run(SN_CHECK " wild.xml --steps 8 2>&1", out, sizeof out), 4);
+  write_file("wild.xml", xml);
+  snprintf(command, sizeof command, SN_CHECK " wild.xml --steps %d 2>&1", steps);
+  snprintf(text, sizeof text, "\nnot compared: %d steps in which MuJoCo diverged", diverged);
+  assert_int_equal(run(command, out, sizeof out), 4);
   assert_memory_equal(out, "wild.xml: undecided\n", 20);
-  assert_non_null(strstr(out, "\nnot compared: 8 steps in which MuJoCo diverged"));
+  assert_non_null(strstr(out, text));
   assert_non_null(strstr(out, "\nnext: MuJoCo diverged in more than a quarter of the steps"));
   unlink("wild.xml");
   leave_folder(folder);
+}
+
+// A model of which MuJoCo comes to the end of no step: nothing was compared, so that nothing agrees.
+static void what_diverges_at_once_is_undecided(void **state) {
+  (void)state;
+  assert_undecided(
+      "<mujoco><worldbody><body><joint name='j' type='slide'/><geom size='.1' mass='1'/></body></worldbody>"
+      "<actuator><general joint='j' gainprm='1e16' biastype='affine' biasprm='1e16 0 0'/></actuator></mujoco>",
+      8, 8);
 }
 
 // A step whose end is out of range is left out, though MuJoCo says so as it begins the next one: here the second of
 // two.
 static void a_last_step_that_diverges_is_left_out(void **state) {
   (void)state;
-  static char out[200000];
-  char folder[] = "/tmp/sinew-check-XXXXXX";
-  enter_folder(folder);
-  write_file("fall.xml",
-             "<mujoco><option timestep='1' gravity='0 0 -9e9'/><worldbody><body><joint type='slide'/>"
-             "<geom size='.1' mass='1'/></body></worldbody></mujoco>");
-  assert_int_equal(run(SN_CHECK " fall.xml --steps 2 2>&1", out, sizeof out), 4);
-  assert_memory_equal(out, "fall.xml: undecided\n", 20);
-  assert_non_null(strstr(out, "\nnot compared: 1 steps in which MuJoCo diverged"));
-  unlink("fall.xml");
-  leave_folder(folder);
+  assert_undecided(
+      "<mujoco><option timestep='1' gravity='0 0 -9e9'/><worldbody><body><joint type='slide'/>"
+      "<geom size='.1' mass='1'/></body></worldbody></mujoco>",
+      2, 1);
 }
 
 // Runs sinew-check with these arguments, expects its exit status and verdict, and returns its report.
