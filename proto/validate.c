@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/base/control_character.h"
 #include "physics/base/number_text.h"
 #include "proto/wire_text.h"
 
@@ -239,11 +240,9 @@ bool sn_validate_bounds(const char *message, const char *field, SnFieldBounds *b
   return r || bounds->required;
 }
 
-// Length of the character at s, or 0: control characters are refused, too, those from U+0080 to U+009F among them.
+// Length of the character at s, or 0: control characters are refused, too.
 static size_t printable_length(const unsigned char *s, size_t size) {
-  const size_t n = sn_utf8_length(s, size);
-  const bool control = *s < 0x20 || *s == 0x7f || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
-  return control ? 0 : n;
+  return sn_control_length(s) ? 0 : sn_utf8_length(s, size);
 }
 
 static int check_string(const Rule *r, const char *s, SnWireError *err) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "physics/base/clock.h"
+#include "physics/base/control_character.h"
 
 // Seconds of its rate that an event may use at once.
 #define BURST 5.0
@@ -76,24 +77,18 @@ static void add_number(Line *line, const char *name, uint64_t x) {
   if (x) add(line, text);
 }
 
-// Whether a byte of a text is a control character, or one of the two bytes of U+0080 to U+009F, which command terminals
-// as well.
-static bool is_control(const unsigned char *text, const unsigned char *c) {
-  const unsigned char *first = c > text && c[-1] == 0xc2 ? c - 1 : c;
-  return *c < 32 || *c == 127 || (first[0] == 0xc2 && first[1] >= 0x80 && first[1] < 0xa0);
-}
-
 // Adds text between quotes; what would end it, or the line, or steer a terminal is escaped.
 static void add_quoted(Line *line, const char *text) {
   add(line, "\"");
-  const unsigned char *begin = (const unsigned char *)text;
-  for (const unsigned char *c = begin; *c; c++) {
+  int control = 0;  // bytes of a control character that begin here
+  for (const unsigned char *c = (const unsigned char *)text; *c; c++, control -= control > 0) {
     char escaped[8] = {(char)*c};
+    if (control == 0) control = sn_control_length(c);
     if (*c == '"' || *c == '\\')
       snprintf(escaped, sizeof escaped, "\\%c", *c);
     else if (*c == '\n')
       snprintf(escaped, sizeof escaped, "\\n");
-    else if (is_control(begin, c))
+    else if (control > 0)
       snprintf(escaped, sizeof escaped, "\\x%02x", *c);
     add(line, escaped);
   }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "physics/base/control_character.h"
 #include "planner/base/grid.h"
 
 // The task and all that it points to live in one arena.
@@ -55,14 +56,13 @@ static const SnYamlField measure_fields[] = {
     {.name = "during", .type = SN_YAML_NUMBER, .offset = offsetof(SnTerm, during), .lo = 0, .hi = 1e6},
 };
 
-// Names are texts of requests and of files of kept sessions: of so many bytes, and without control characters, those of
-// one byte and of two.
+// Names are texts of requests and of files of kept sessions: of so many bytes, and without control characters.
 static void check_name(SnReader *r, const SnNode *name) {
   const unsigned char *text = (const unsigned char *)name->text;
   const size_t n = strlen(name->text);
   if (n > SN_TASK_MAX_NAME) sn_issue(r->issues, name->place, "name: %zu bytes, allowed are %d", n, SN_TASK_MAX_NAME);
   for (size_t i = 0; i < n; ++i) {
-    if (text[i] >= 0x20 && text[i] != 0x7f && !(text[i] == 0xc2 && text[i + 1] < 0xa0)) continue;
+    if (!sn_control_length(text + i)) continue;
     sn_issue(r->issues, name->place, "name: byte %zu begins a control character, allowed is what can be printed", i);
     return;
   }
