@@ -254,7 +254,6 @@ SN_FUNC int sn_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
   const int end = w->nefc[0] + m->ntendon + m->nout;
   if (pass == 0) {
     if (a->metric_on[0] == 0) return -1;
-    sn_adjoint_clear_bars(m, a, lane);
     bool any = false;
     for (int row = 0; row < w->nefc[0]; ++row) any = any || sn_any(a->metric_row[row]);
     SN_SYNC(lane);
@@ -264,7 +263,10 @@ SN_FUNC int sn_metric_pass(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *l
     if (drag) sn_velocity_slopes(m, w, lane);
     sn_inertia_diagonal_vjp(m, w, a, lane, a->metric_inertia, drag);
 #if defined(SN_MODEL_BARS)
-    if (sn_model_bar(a)) SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia, drag);
+    if (sn_model_bar(a)) {
+      sn_adjoint_clear_bars(m, a, lane);
+      SN_ONE(lane) sn_inertia_diagonal_model_vjp(m, w, a, a->metric_inertia, drag);
+    }
 #endif
   }
   SN_SYNC(lane);

@@ -413,19 +413,21 @@ typedef struct InertiaBar {
   const sn_bar *inertia, *drag;
 } InertiaBar;
 
-// out += scale times what is linear in the axis S of dof i, of all behind link k: 2 I S and -2 h C S, with their bars.
-// cross: S xx of that.
-SN_LOCAL void inertia_add_force(const SnModel *m, const SnWorld *w, int k, int i, const InertiaBar *bar, bool cross,
-                                sn_real scale, sn_bar *out) {
-  const sn_real *S = w->cdof + 6 * i;
-  sn_real force[6], t[6];
-  sn_mulinert(force, w->crb + 10 * k, S);
-  if (cross) sn_crossforce(t, S, force);
-  for (int e = 0; e < 6; ++e) out[e] += bar->inertia[i] * (2 * scale * (cross ? t : force)[e]);
+// The bar of the axis S of dof i, as far as it moves all behind link k: 2 I S and -2 h C S, with their bars.
+SN_LOCAL void inertia_axis_bar(const SnModel *m, const SnWorld *w, int k, int i, const InertiaBar *bar, sn_bar *out) {
+  sn_real force[6];
+  sn_mulinert(force, w->crb + 10 * k, w->cdof + 6 * i);
+  for (int e = 0; e < 6; ++e) out[e] = bar->inertia[i] * (2 * force[e]);
   if (!bar->drag) return;
   inertia_drag(m, w, k, i, force);
-  if (cross) sn_crossforce(t, S, force);
-  for (int e = 0; e < 6; ++e) out[e] += bar->drag[i] * (2 * scale * (cross ? t : force)[e]);
+  for (int e = 0; e < 6; ++e) out[e] += bar->drag[i] * (2 * force[e]);
+}
+
+// W += the wrench on all behind link k in the motion of dof i: they are displaced, its axis is not.
+SN_LOCAL void inertia_add_wrench(const SnModel *m, const SnWorld *w, int k, int i, const InertiaBar *bar, sn_bar *W) {
+  sn_bar axis[6];
+  inertia_axis_bar(m, w, k, i, bar, axis);
+  sn_addcrossforce(W, w->cdof + 6 * i, axis, sn_bar_of(-1));
 }
 
 // Link k: its own numbers, and the wrenches and pulls on its frame and dofs. What moves with a dof is displaced in the
@@ -435,7 +437,7 @@ SN_LOCAL void inertia_frame_model_vjp(const SnModel *m, const SnWorld *w, SnAdjo
   const int first = m->body_dofadr[k], end = first + m->body_dofnum[k];
   sn_bar W[6] = {0};
   for (int i = m->dof_parentid[first]; i >= 0; i = m->dof_parentid[i]) {
-    inertia_add_force(m, w, k, i, bar, true, -1, W);
+    inertia_add_wrench(m, w, k, i, bar, W);
     inertia_link_model_vjp(m, w, to, k, i, bar->inertia[i]);
   }
   sn_copy(a->wrench + 6 * k, W, 6);
@@ -443,12 +445,11 @@ SN_LOCAL void inertia_frame_model_vjp(const SnModel *m, const SnWorld *w, SnAdjo
     const int joint = m->dof_jntid[i];
     int next = i;
     for (; next < end && m->dof_jntid[next] == joint; ++next) {
-      inertia_add_force(m, w, k, next, bar, true, -1, W);
+      inertia_add_wrench(m, w, k, next, bar, W);
       inertia_link_model_vjp(m, w, to, k, next, bar->inertia[next]);
     }
     for (; i < next; ++i) {
-      for (int e = 0; e < 6; ++e) to->dof_pull[6 * i + e] = sn_bar_of(0);
-      inertia_add_force(m, w, k, i, bar, false, 1, to->dof_pull + 6 * i);
+      inertia_axis_bar(m, w, k, i, bar, to->dof_pull + 6 * i);
       sn_copy(to->dof_wrench + 6 * i, W, 6);
     }
   }
