@@ -82,10 +82,10 @@ static bool accept_times(const Sinew__V1__Plan *p, double latest, char *why, siz
   return true;
 }
 
-bool sn_accept_controls(const double *ctrl, size_t n) {
+size_t sn_accept_controls(const double *ctrl, size_t n) {
   size_t i = 0;
   while (i < n && fabs(ctrl[i]) <= CONTROL_MAX) ++i;
-  return i == n;
+  return i;
 }
 
 bool sn_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, double latest, char *why, size_t size) {
@@ -100,8 +100,8 @@ bool sn_accept_plan(const Sinew__V1__Plan *p, const SinewSessionInfo *info, doub
     return refuse(why, size, "it has the wrong size: %zu controls, not %u rows of %d", p->n_ctrl, p->steps, info->nu);
   if (p->lead > p->steps) return refuse(why, size, "%u of its %u rows are those of the plan before", p->lead, p->steps);
   if (!accept_times(p, latest, why, size)) return false;
-  for (size_t i = 0; i < p->n_ctrl; ++i)
-    if (!(fabs(p->ctrl[i]) <= CONTROL_MAX))
-      return refuse(why, size, "control %zu of row %zu is %g", i % (size_t)info->nu, i / (size_t)info->nu, p->ctrl[i]);
+  const size_t i = sn_accept_controls(p->ctrl, p->n_ctrl);
+  if (i < p->n_ctrl)
+    return refuse(why, size, "control %zu of row %zu is %g", i % (size_t)info->nu, i / (size_t)info->nu, p->ctrl[i]);
   return true;
 }

@@ -15,8 +15,8 @@ bool sn_accept_session(const Sinew__V1__OpenReply *open, const Sinew__V1__ModelD
 // false, and a text in why[size], if it must not be used.
 bool sn_accept_plan(const Sinew__V1__Plan *plan, const SinewSessionInfo *info, double latest, char *why, size_t size);
 
-// Returns whether n controls are numbers that a plan may have.
-bool sn_accept_controls(const double *ctrl, size_t n);
+// Returns how many of n controls, from the first on, are numbers that a plan may have.
+size_t sn_accept_controls(const double *ctrl, size_t n);
 
 // Finds the first of n numbers that is not finite; n when all are.
 size_t sn_first_not_finite(const double *x, size_t n);

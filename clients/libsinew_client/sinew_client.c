@@ -301,7 +301,7 @@ SinewStatus sinew_session_feedback(SinewSession *session, const SinewState *stat
   if (!sn_feedback(session->described->describe_task->model, session->planned->plan, row, state, ctrl)) return status;
   limit(session, ctrl);
   // Large gains, or a state far away, may come to no number: the row acts as it was planned.
-  if (!sn_accept_controls(ctrl, (size_t)session->info.nu))
+  if (sn_accept_controls(ctrl, (size_t)session->info.nu) < (size_t)session->info.nu)
     return sinew_session_control(session, state->time, ctrl, err);
   if (corrected) *corrected = true;
   return api_ok(err);

@@ -66,6 +66,32 @@ static void as_the_heap(void **state) {
   free_fixture(x);
 }
 
+// A planner of long plans by Adam under a budget that has no bounds yet.
+typedef struct Bounded {
+  Fixture *x;
+  SnBudget budget;
+  SnPlannerDef def;
+  SnPlanner *p;
+} Bounded;
+
+static void bounded_open(Bounded *b, int starts) {
+  SnError err = {0};
+  b->x = make_fixture(2, false, 0);
+  sn_budget_init(&b->budget, 0, 0);
+  b->def = long_plans(b->x, SN_PLANNER_ADAM, &b->budget);
+  b->def.settings.adam_starts = starts;
+  b->p = sn_planner_create(&b->def, &err);
+  if (!b->p) fail_msg("%s", err.text);
+}
+
+// All that planners have taken of the budget is given back.
+static void bounded_close(Bounded *b) {
+  sn_planner_free(b->p);
+  assert_true(sn_budget_taken(&b->budget) == 0);
+  sn_budget_free(&b->budget);
+  free_fixture(b->x);
+}
+
 static SnCode no_memory(SnBackend *b, SnBackendModel *model, int starts, SnError *err) {
   (void)b, (void)model, (void)starts;
   return sn_fail(err, SN_ERR_MEMORY, "out of memory");
@@ -97,111 +123,94 @@ static void refused_meanwhile(SnPlanner *p, const SnSettings *more, SnBudget *bu
 // One byte less than a planner needs is too little, of its own and of all; the text has what is asked for and allowed.
 static void refused(void **state) {
   (void)state;
-  Fixture *x = make_fixture(2, false, 0);
-  SnBudget budget;
+  Bounded b;
   SnError err = {0};
-  sn_budget_init(&budget, 0, 0);
-  const SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
-  SnPlanner *p = sn_planner_create(&def, &err);
-  assert_non_null(p);
+  bounded_open(&b, 16);
+  SnPlanner *const p = b.p;
+  SnBackend *const backend = b.x->backend;
   const double needs = sn_planner_bytes(p);
   char bytes[64];
   snprintf(bytes, sizeof bytes, "needs %.0f bytes", needs);
-  budget.each = needs - 1;
-  assert_null(sn_planner_create(&def, &err));
+  b.budget.each = needs - 1;
+  assert_null(sn_planner_create(&b.def, &err));
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, bytes));
-  budget.each = 0;
-  budget.all = 2 * needs - 1;
-  assert_null(sn_planner_create(&def, &err));
+  b.budget.each = 0;
+  b.budget.all = 2 * needs - 1;
+  assert_null(sn_planner_create(&b.def, &err));
   assert_int_equal(err.code, SN_ERR_LIMIT);
   assert_non_null(strstr(err.text, "for all planners"));
-  assert_true(sn_budget_taken(&budget) == needs);
+  assert_true(sn_budget_taken(&b.budget) == needs);
 
   // Settings that need more are refused while it runs, and change nothing.
   SnSettings more = *sn_planner_settings(p);
   more.adam_starts = 64;
-  budget.all = 2 * needs;
+  b.budget.all = 2 * needs;
   assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_LIMIT);
   assert_int_equal(sn_planner_settings(p)->adam_starts, 16);
-  assert_true(sn_budget_taken(&budget) == needs);
+  assert_true(sn_budget_taken(&b.budget) == needs);
 
-  refused_meanwhile(p, &more, &budget);
+  refused_meanwhile(p, &more, &b.budget);
 
   // What cannot be allocated after all is given back.
-  budget.all = 0;
-  SnCode (*const reserve)(SnBackend *, SnBackendModel *, int, SnError *) = x->backend->reserve_multistart;
-  x->backend->reserve_multistart = no_memory;
+  b.budget.all = 0;
+  SnCode (*const reserve)(SnBackend *, SnBackendModel *, int, SnError *) = backend->reserve_multistart;
+  backend->reserve_multistart = no_memory;
   assert_int_equal(sn_planner_configure(p, &more, &err), SN_ERR_MEMORY);
-  x->backend->reserve_multistart = reserve;
-  assert_true(sn_budget_taken(&budget) == needs && sn_planner_bytes(p) == needs);
-  SnPlanner *second = sn_planner_create(&def, &err);
+  backend->reserve_multistart = reserve;
+  assert_true(sn_budget_taken(&b.budget) == needs && sn_planner_bytes(p) == needs);
+  SnPlanner *second = sn_planner_create(&b.def, &err);
   assert_non_null(second);
   sn_planner_free(second);
-  sn_planner_free(p);
-  assert_true(sn_budget_taken(&budget) == 0);
-  sn_budget_free(&budget);
-  free_fixture(x);
+  bounded_close(&b);
 }
 
 // What a planner had room for, its snapshot has: also where Adam, which made a plan once, would have none by now.
 static void of_a_snapshot(void **state) {
   (void)state;
-  Fixture *x = make_fixture(2, false, 0);
-  SnBudget budget;
+  Bounded b;
   SnError err = {0};
-  sn_budget_init(&budget, 0, 0);
-  SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
-  def.settings.adam_starts = 1;
-  SnPlanner *p = sn_planner_create(&def, &err);
-  assert_non_null(p);
-  assert_int_equal(sn_planner_reset(p, def.seed, &err), SN_OK);
-  def.settings.planner = SN_PLANNER_SAMPLING;
-  def.settings.candidates = 2;
-  assert_int_equal(sn_planner_configure(p, &def.settings, &err), SN_OK);
-  def.settings.adam_starts = 64;
-  assert_int_equal(sn_planner_configure(p, &def.settings, &err), SN_OK);
-  budget.each = sn_planner_bytes(p);
+  bounded_open(&b, 1);
+  SnPlanner *const p = b.p;
+  assert_int_equal(sn_planner_reset(p, b.def.seed, &err), SN_OK);
+  b.def.settings.planner = SN_PLANNER_SAMPLING;
+  b.def.settings.candidates = 2;
+  assert_int_equal(sn_planner_configure(p, &b.def.settings, &err), SN_OK);
+  b.def.settings.adam_starts = 64;
+  assert_int_equal(sn_planner_configure(p, &b.def.settings, &err), SN_OK);
+  b.budget.each = sn_planner_bytes(p);
   SnPlannerSnapshot snapshot;
   assert_int_equal(sn_planner_snapshot(p, &snapshot, &err), SN_OK);
   assert_true(snapshot.adam.used);
-  SnPlanner *second = sn_planner_create(&def, &err);
+  SnPlanner *second = sn_planner_create(&b.def, &err);
   assert_non_null(second);
   if (sn_planner_restore(second, &snapshot, &err) != SN_OK) fail_msg("%s", err.text);
   sn_planner_free(second);
-  sn_planner_free(p);
-  sn_budget_free(&budget);
-  free_fixture(x);
+  bounded_close(&b);
 }
 
 // A planner that takes another one's place has the room of the settings that it takes over, which the other one gave.
 static void of_a_successor(void **state) {
   (void)state;
-  Fixture *x = make_fixture(2, false, 0);
-  SnBudget budget;
+  Bounded b;
   SnError err = {0};
-  sn_budget_init(&budget, 0, 0);
-  const SnPlannerDef def = long_plans(x, SN_PLANNER_ADAM, &budget);
-  SnPlanner *p = sn_planner_create(&def, &err);
-  assert_non_null(p);
-  const double before = sn_planner_bytes(p);
-  SnSettings more = *sn_planner_settings(p);
+  bounded_open(&b, 16);
+  const double before = sn_planner_bytes(b.p);
+  SnSettings more = *sn_planner_settings(b.p);
   more.adam_starts = 64;
-  assert_int_equal(sn_planner_configure(p, &more, &err), SN_OK);
-  const double needs = sn_planner_bytes(p);
+  assert_int_equal(sn_planner_configure(b.p, &more, &err), SN_OK);
+  const double needs = sn_planner_bytes(b.p);
   assert_true(needs > before);
-  SnPlanner *next = sn_planner_create(&def, &err);
+  SnPlanner *next = sn_planner_create(&b.def, &err);
   assert_non_null(next);
-  sn_planner_take_over(next, p);
-  sn_planner_free(p);
+  sn_planner_take_over(next, b.p);
+  sn_planner_free(b.p);
+  b.p = next;
   assert_int_equal(sn_planner_settings(next)->adam_starts, 64);
-  assert_true(sn_budget_taken(&budget) == needs && sn_planner_bytes(next) == needs);
-  budget.all = needs;
+  assert_true(sn_budget_taken(&b.budget) == needs && sn_planner_bytes(next) == needs);
+  b.budget.all = needs;
   assert_int_equal(sn_planner_configure(next, &more, &err), SN_OK);
-  sn_planner_free(next);
-  assert_true(sn_budget_taken(&budget) == 0);
-  sn_budget_free(&budget);
-  free_fixture(x);
+  bounded_close(&b);
 }
 
 int main(void) {
