@@ -75,38 +75,40 @@ foreach(a IN LISTS _architectures)
   list(APPEND SINEW_NVCC_CODE -gencode arch=compute_${a},code=sm_${a})
 endforeach()
 
-# sinew_kernels_object(NAME UNIT REGISTERS FLAGS...): device code of the library NAME, kernels/UNIT.cu. It is relocatable
-# code, linked by itself: functions are then compiled once and called, where a whole program has them in each kernel that
-# reaches them, at ten times the time. They do not know how many threads a block has: the limit of registers is for all.
-# What kernels take (registers, stack, shared memory) is in UNIT_NAME.log. The objects are in SINEW_KERNELS_OBJECTS.
-function(sinew_kernels_object name unit registers)
+# sinew_kernels_object(NAME OBJECT UNIT REGISTERS FLAGS...): device code of the library NAME, kernels/UNIT.cu with these
+# flags. It is relocatable code, linked by itself: functions are then compiled once and called, where a whole program has
+# them in each kernel that reaches them, at ten times the time. They do not know how many threads a block has: the limit
+# of registers is for all. What kernels take (registers, stack, shared memory) is in OBJECT_NAME.log. The objects are added
+# to SINEW_KERNELS_OBJECTS.
+function(sinew_kernels_object name object unit registers)
   separate_arguments(more NATIVE_COMMAND "${SINEW_CUDA_FLAGS}")
-  set(object ${CMAKE_CURRENT_BINARY_DIR}/${unit}_${name}.o)
-  set(linked ${CMAKE_CURRENT_BINARY_DIR}/${unit}_${name}_linked.o)
+  set(base ${CMAKE_CURRENT_BINARY_DIR}/${object}_${name})
   if(SINEW_CUDA_KEEP)
-    set(keep ${CMAKE_CURRENT_BINARY_DIR}/keep_${name})
+    set(keep ${CMAKE_CURRENT_BINARY_DIR}/keep_${name}/${object})
     file(MAKE_DIRECTORY ${keep})
     list(APPEND more --keep --keep-dir ${keep})
   endif()
-  add_custom_command(OUTPUT ${object}
-    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=${registers} -o ${object} -MD -MF ${object}.d ${SINEW_NVCC_CODE}
+  add_custom_command(OUTPUT ${base}.o
+    COMMAND ${CUDAToolkit_NVCC_EXECUTABLE} -dc -maxrregcount=${registers} -o ${base}.o -MD -MF ${base}.o.d ${SINEW_NVCC_CODE}
       --threads 0 -std=c++17 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics
       --Werror cross-execution-space-call,all-warnings -diag-suppress 177 -I${CMAKE_SOURCE_DIR} -I${CMAKE_CURRENT_BINARY_DIR}
       -I${RANDOM123_INCLUDE} ${ARGN} ${more} ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${unit}.cu
-    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${unit}.cu DEPFILE ${object}.d VERBATIM
-    COMMENT "Device code of libsinew_${name}.so: ${unit}.cu")
-  add_custom_command(OUTPUT ${linked}
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${CMAKE_CURRENT_BINARY_DIR}/${unit}_${name}.log
-      ${CUDAToolkit_NVCC_EXECUTABLE} -dlink -o ${linked} ${SINEW_NVCC_CODE} -Xnvlink -v -Xcompiler -fPIC ${object}
-    DEPENDS ${object} VERBATIM)
-  set(SINEW_KERNELS_OBJECTS ${SINEW_KERNELS_OBJECTS} ${object} ${linked} PARENT_SCOPE)
+    DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/kernels/${unit}.cu DEPFILE ${base}.o.d VERBATIM
+    COMMENT "Device code of libsinew_${name}.so: ${object}")
+  add_custom_command(OUTPUT ${base}_linked.o
+    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/nvcc.sh ${base}.log
+      ${CUDAToolkit_NVCC_EXECUTABLE} -dlink -o ${base}_linked.o ${SINEW_NVCC_CODE} -Xnvlink -v -Xcompiler -fPIC ${base}.o
+    DEPENDS ${base}.o VERBATIM)
+  set(SINEW_KERNELS_OBJECTS ${SINEW_KERNELS_OBJECTS} ${base}.o ${base}_linked.o PARENT_SCOPE)
 endfunction()
 
-# sinew_cuda_plugin(NAME PHYSICS [-DSN_SINGLE]): the library of a number type.
+# sinew_cuda_plugin(NAME PHYSICS FLAGS...): the library of a number type.
 function(sinew_cuda_plugin name physics)
   set(SINEW_KERNELS_OBJECTS)
-  sinew_kernels_object(${name} kernels ${SINEW_CUDA_REGISTERS} ${ARGN})
-  sinew_kernels_object(${name} kernels_thread 255 ${ARGN})
+  sinew_kernels_object(${name} kernels kernels ${SINEW_CUDA_REGISTERS} -DSN_DEVICE_LANES=32 ${ARGN})
+  sinew_kernels_object(${name} kernels_part kernels ${SINEW_CUDA_REGISTERS}
+    -DSN_DEVICE_LANES=8 -DSN_THE_KERNEL=sn_kernel_rollout ${ARGN})
+  sinew_kernels_object(${name} kernels_thread kernels_thread 255 ${ARGN})
   sinew_plugin(${name} ${physics} device/cublas.c device/device_cuda.c ${SINEW_KERNELS_OBJECTS})
   # stdc++: Random123's header brings the iostreams into any unit of C++.
   target_link_libraries(sinew_${name} PRIVATE CUDA::cudart_static stdc++ ${CMAKE_DL_LIBS})

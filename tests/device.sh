@@ -55,7 +55,7 @@ choose() {
     FLOAT=cuda DOUBLE=cuda_double REAL_FEW=4 REAL=13 SOAK_ARM=1000 SOAK_HAND=100
     WORLDS=1,16,132,528,2112,8192,16384 MANY_WORLDS=1024,8192,16896,33792,67584 CPU_WORLDS=1,528 ITEMS=1,16,128,512 SESSIONS=1,16 STARTS=4,64 STEPS=256 ROUNDS=3
     MOST=16384 WINS=20
-    SHAPE_WORLDS=1,528,8192 THREADS="2 4 8 16 32 64 128 256"
+    SHAPE_WORLDS=1,528,8192 THREADS="8 32"
     # task:seconds:seed:cfd:iterations
     TASK_ARM=arm_reach:3:1:off:16
     TASKS_HAND="hand_pose:1:1:off:16"
@@ -143,8 +143,8 @@ sanitize() {
 }
 part_memory_text="compute-sanitizer's memcheck: arm_reach, one step of MyoHand (initcheck would see nothing: all memory is zeroed)"
 part_memory() { sanitize memcheck; }
-part_sync_text="compute-sanitizer's synccheck on what memory runs (racecheck would see nothing: no kernel has shared memory)"
-part_sync() { sanitize synccheck; }
+part_sync_text="compute-sanitizer's synccheck and racecheck on what memory runs"
+part_sync() { sanitize synccheck racecheck; }
 
 part_soak_text="1,000 refinements of arm_reach and 100 of MyoHand: memory stays, costs are the same to the bit"
 part_soak() {

@@ -25,7 +25,7 @@ cmake --build "$out" --target sinew_cuda sinew_cuda_double open_device cuda_devi
 
 # Constants and conversions written without SN_R() would show as .f64 here. CUDA's own sinf and cosf use one
 # double product (the constant pi/2 2^-64 below) to reduce arguments beyond 10^5: these three lines are its own.
-ptx=("$out"/cuda/keep_cuda/*.ptx)
+ptx=("$out"/cuda/keep_cuda/*/*.ptx)
 doubles=$(grep -hE '\.f64' "${ptx[@]}" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
 back=$(echo "$doubles" | grep -cE 'cvt\.rn\.f32\.f64' || true)
 reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' <(cat "${ptx[@]}") || true)
@@ -35,9 +35,20 @@ if echo "$doubles" | grep -vE 'cvt\.rn\.f32\.f64' | grep . || [ "$back" != "$red
 fi
 echo "no .f64 in the float PTX ($(cat "${ptx[@]}" | wc -l) lines) but for $reductions argument reductions of sinf and cosf"
 
+# Fields of worlds and arrays of models are found where they are: by loads of that memory. A generic load may be anywhere.
+for file in "${ptx[@]}"; do
+  awk -v unit="$(basename "$(dirname "$file")")" '
+    /[ \t]ld\.(volatile\.|v[24]\.)?[busf](8|16|32|64)[ \t]/ { ++generic }
+    /[ \t]ld\.(global|shared|local)\./ { ++known }
+    END {
+      printf "%s: %d loads, of which %.0f %% are generic\n", unit, generic + known, 100 * generic / (generic + known)
+      if (generic > 0.2 * (generic + known)) { print unit ": too many generic loads" > "/dev/stderr"; exit 1 }
+    }' "$file"
+done
+
 # What a thread and a block of each kernel take. A stack that the compiler cannot bound would overflow at run time.
 for name in cuda cuda_double; do
-  log=("$out/cuda/kernels_$name.log" "$out/cuda/kernels_thread_$name.log")
+  log=("$out/cuda/kernels_$name.log" "$out/cuda/kernels_part_$name.log" "$out/cuda/kernels_thread_$name.log")
   echo "libsinew_$name.so, $(stat -c %s "$out/lib/sinew/libsinew_$name.so") bytes"
   if grep "cannot be statically determined" "${log[@]}"; then exit 1; fi
   awk 'BEGIN { printf "  %-10s %9s %11s %12s\n", "kernel", "registers", "stack [B]", "shared [B]" }

@@ -21,7 +21,7 @@ static int parse(int key, char *arg, struct argp_state *state) {
       a->device = sn_arg_index(state, "device", arg, 999);
       return 0;
     case KEY_BLOCK_THREADS:
-      a->block_threads = sn_arg_count(state, "block-threads", arg, 256);
+      a->block_threads = sn_arg_count(state, "block-threads", arg, 32);
       return 0;
     case KEY_THREADS:
       a->threads = sn_arg_count(state, "threads", arg, THREADS_MAX);
@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
     {"backend-folder", KEY_FOLDER, "FOLDER", 0, "of libsinew_NAME.so (default: where the dynamic linker looks)", 0},
     {"device", KEY_DEVICE, "I", 0, "index among the devices of the backend (default 0)", 0},
     {"block-threads", KEY_BLOCK_THREADS, "N", 0,
-     "threads of a world on a device: 32 to 256; of rollouts also 2 to 16, or 1 for tens of thousands of worlds "
-     "(default: 32, of rollouts of more worlds than then run at once 8)",
+     "threads of a world of a rollout on a device: 32, 8, or 1 for tens of thousands of worlds "
+     "(default: 32, where there are more worlds than then run at once 8)",
      0},
     {"threads", KEY_THREADS, "N", 0, "of the backend cpu (default: one a core; gradient: 1)", 0},
     {0}};

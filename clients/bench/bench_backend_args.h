@@ -9,7 +9,7 @@ typedef struct BenchBackendArgs {
   const char *name;    // NULL: "cpu"
   const char *folder;  // folder of libsinew_NAME.so; NULL: where the backend is looked for
   int device;          // index among the devices of its kind
-  int block_threads;   // threads of a world on a device; 0: as the library thinks
+  int block_threads;   // threads of a world of a rollout on a device: 1, 8, 32; 0: as the library thinks
   int threads;         // threads of the cpu; 0: one a core
 } BenchBackendArgs;
 

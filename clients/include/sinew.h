@@ -769,7 +769,7 @@ typedef struct SinewBackendOptions {
   const char *folder;  // folder of libsinew_NAME.so; NULL: sinew beside this library, or the linker's
   // To measure what is best on a device.
   const char *chain;  // not read: gradient=products multiplies Jacobians in one way
-  int block_threads;  // threads of a world: 32, 64, ..., 256, of a rollout also 2, 4, 8, 16; 0 and 1: see above
+  int block_threads;  // threads of a world of a rollout: 1, 8 or 32; 0: what is best, see above; others have 32
   int block_shared;   // not read: no memory of blocks is shared
 } SinewBackendOptions;
 

@@ -26,7 +26,7 @@ typedef struct SnCuda {
   int index;
   SnCublas *blas;  // NULL: no product has been asked for
   SnDeviceStream *stream;
-  struct cudaFuncAttributes kernel[SN_NKERNEL];
+  struct cudaFuncAttributes kernel[SN_NKERNEL], part;
 } SnCuda;
 
 // ---- errors ----
@@ -129,13 +129,29 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (c) CUDA(c, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, s->stream));
 }
 
-// The most worlds of a warp or less each that go into one thread block.
-static int most_together(const SnCuda *c, SnKernel kernel, int threads) {
-  return threads > SN_WARP ? 1 : sn_mini(SN_KERNEL_BLOCK, c->kernel[kernel].maxThreadsPerBlock) / threads;
+// The kernel for worlds of so many threads, and what is known of it. Parts of a warp are for ROLLOUT alone.
+static const void *kernel_function(SnKernel kernel, int threads) {
+  if (threads == SN_PART_OF_WARP) return sn_kernel_rollout_8();
+  switch ((int)kernel) {
+#define KERNEL_CASE(name, body, text) \
+  case SN_KERNEL_##name:              \
+    return body##_32();
+    SN_KERNELS(KERNEL_CASE)
+#undef KERNEL_CASE
+  }
+  return NULL;
+}
+static struct cudaFuncAttributes *kernel_about(SnCuda *c, SnKernel kernel, int threads) {
+  return threads == SN_WARP ? &c->kernel[kernel] : &c->part;
+}
+
+// The most worlds that go into one thread block.
+static int most_together(SnCuda *c, SnKernel kernel, int threads) {
+  return sn_mini(SN_KERNEL_BLOCK, kernel_about(c, kernel, threads)->maxThreadsPerBlock) / threads;
 }
 
 // How many do: those of a multiprocessor.
-static int worlds_together(const SnCuda *c, SnKernel kernel, const SnLaunchShape *shape) {
+static int worlds_together(SnCuda *c, SnKernel kernel, const SnLaunchShape *shape) {
   const int multiprocessors = c->device.multiprocessors;
   return sn_mini((shape->blocks + multiprocessors - 1) / multiprocessors, most_together(c, kernel, shape->threads));
 }
@@ -153,7 +169,8 @@ static void launch_threads(SnCuda *c, SnDeviceStream *s, const SnLaunchShape *sh
 static void launch_blocks(SnCuda *c, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, SnWork *work) {
   const int worlds = worlds_together(c, kernel, shape);
   void *arguments[] = {work};
-  CUDA(c, cudaLaunchKernel(sn_kernel_function(kernel), (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
+  CUDA(c, cudaLaunchKernel(kernel_function(kernel, shape->threads),
+                           (dim3){(unsigned)((shape->blocks + worlds - 1) / worlds), 1, 1},
                            (dim3){(unsigned)shape->threads, (unsigned)worlds, 1}, arguments, 0, s->stream));
 }
 
@@ -235,9 +252,9 @@ static int resident_threads(SnDevice *d, size_t bytes) {
 static int resident(SnDevice *d, SnKernel kernel, int threads) {
   SnCuda *c = alive(d);
   int blocks = 0;
-  if (!c || threads > c->kernel[kernel].maxThreadsPerBlock) return 0;
+  if (!c || (threads != SN_WARP && (threads != SN_PART_OF_WARP || kernel != SN_KERNEL_ROLLOUT))) return 0;
   const int worlds = most_together(c, kernel, threads);
-  const void *f = sn_kernel_function(kernel);
+  const void *f = kernel_function(kernel, threads);
   return CUDA(c, cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, f, worlds * threads, 0)) ? blocks * worlds : 0;
 }
 
@@ -294,41 +311,46 @@ static SnCode describe(SnCuda *c, SnError *err) {
 }
 
 // The driver keeps room for the stacks of all threads that can be resident at once.
-static SnCode check_stacks(SnCuda *c, SnError *err) {
+static SnCode check_stack(SnCuda *c, const char *name, size_t stack, SnError *err) {
   const size_t threads =
       (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)c->device.multiprocessors;
   const size_t left = memory_free(&c->device);
-  for (int k = 0; k < SN_NKERNEL; ++k)
-    if (c->kernel[k].localSizeBytes * threads > left)
-      return sn_fail(
-          err, SN_ERR_LIMIT,
-          "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
-          c->index, c->device.text, sn_kernel_name((SnKernel)k), c->kernel[k].localSizeBytes,
-          (double)c->kernel[k].localSizeBytes * (double)threads / (1 << 30), threads, (double)left / (1 << 30));
-  return SN_OK;
+  if (stack * threads <= left) return SN_OK;
+  return sn_fail(err, SN_ERR_LIMIT,
+                 "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
+                 c->index, c->device.text, name, stack, (double)stack * (double)threads / (1 << 30), threads,
+                 (double)left / (1 << 30));
 }
 
-// Asks each kernel for what it takes, and runs it once on nothing, so that it is on the device, with its stacks, before
-// memory is counted and plans are made.
-static SnCode load_kernels(SnCuda *c, SnError *err) {
+// Asks a kernel for what it takes, and puts a launch of it on nothing into the stream, so that it is on the device,
+// with its stack, before memory is counted and plans are made.
+static SnCode load_kernel(SnCuda *c, SnDeviceStream *s, SnKernel kernel, int threads, SnError *err) {
   SnDevice *d = &c->device;
-  for (int k = 0; k < SN_NKERNEL && CUDA(c, cudaFuncGetAttributes(&c->kernel[k], sn_kernel_function((SnKernel)k))); ++k)
-    note_stack(c, c->kernel[k].localSizeBytes);
-  if (d->lost)
+  struct cudaFuncAttributes *about = kernel_about(c, kernel, threads);
+  if (!CUDA(c, cudaFuncGetAttributes(about, kernel_function(kernel, threads))))
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,
                    d->text, d->reason);
-  if (check_stacks(c, err) != SN_OK) return err ? err->code : SN_ERR_LIMIT;
+  note_stack(c, about->localSizeBytes);
+  const SnCode code = check_stack(c, sn_kernel_name(kernel), about->localSizeBytes, err);
+  if (code != SN_OK) return code;
   SnWork *nothing = calloc(1, sizeof *nothing);
-  SnDeviceStream *s = nothing ? stream(d) : NULL;
-  for (int k = 0; s && k < SN_NKERNEL; ++k) launch(d, s, (SnKernel)k, &(SnLaunchShape){1, SN_WARP}, nothing);
-  if (s) wait(d, s);
-  if (s) free_stream(d, s);
+  if (!nothing) return sn_fail(err, SN_ERR_MEMORY, "cuda: device %d, %s: out of memory", c->index, d->text);
+  launch(d, s, kernel, &(SnLaunchShape){1, threads}, nothing);
+  wait(d, s);
   free(nothing);
-  if (!s || d->lost)
-    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text,
-                   s ? d->reason : "out of memory");
-  return SN_OK;
+  return d->lost ? sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason) : SN_OK;
+}
+
+static SnCode load_kernels(SnCuda *c, SnError *err) {
+  SnDeviceStream *s = stream(&c->device);
+  if (!s)
+    return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, c->device.text,
+                   c->device.lost ? c->device.reason : "out of memory");
+  SnCode code = load_kernel(c, s, SN_KERNEL_ROLLOUT, SN_PART_OF_WARP, err);
+  for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k) code = load_kernel(c, s, (SnKernel)k, SN_WARP, err);
+  free_stream(&c->device, s);
+  return code;
 }
 
 static SnCode prepare(SnCuda *c, SnError *err) {

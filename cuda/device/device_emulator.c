@@ -126,17 +126,20 @@ static void copy_out(SnDevice *d, SnDeviceStream *s, void *host, const void *dev
   if (e && sn_copy_check(e, &call)) put(e, s, &call);
 }
 
+// Whether there is such a kernel: a world has a warp, one of a rollout also a part of it, or a thread.
+static bool can_have(SnKernel kernel, int threads) {
+  return threads == SN_WARP || (kernel == SN_KERNEL_ROLLOUT && (threads == SN_PART_OF_WARP || threads == 1));
+}
+
 static void launch(SnDevice *d, SnDeviceStream *s, SnKernel kernel, const SnLaunchShape *shape, const SnWork *work) {
   SnEmulator *e = alive(d);
   if (!e) return;
   if ((int)kernel < 0 || kernel >= SN_NKERNEL) sn_emulator_lose(e, "launch: there is no kernel %d", (int)kernel);
   if (shape->blocks < 1) sn_emulator_lose(e, "launch of kernel %s: %d blocks", sn_kernel_name(kernel), shape->blocks);
-  if (shape->threads < 1 || shape->threads > SN_KERNEL_THREADS)
-    sn_emulator_lose(e, "launch of kernel %s: %d threads a block, 1 to %d are possible", sn_kernel_name(kernel),
-                     shape->threads, SN_KERNEL_THREADS);
+  if (!can_have(kernel, shape->threads))
+    sn_emulator_lose(e, "launch of kernel %s: %d threads a world, which it does not have", sn_kernel_name(kernel),
+                     shape->threads);
   sn_launch_check(e, kernel, shape, work);
-  if (shape->threads == 1 && kernel != SN_KERNEL_ROLLOUT)
-    sn_emulator_lose(e, "launch of kernel %s: a thread has no world alone in it", sn_kernel_name(kernel));
   if (d->lost) return;
   put(e, s,
       &(SnCall){.kind = SN_CALL_LAUNCH,
@@ -178,8 +181,7 @@ static int resident_threads(SnDevice *d, size_t bytes) {
 
 static int resident(SnDevice *d, SnKernel kernel, int threads) {
   const SnEmulator *e = (const SnEmulator *)d;
-  (void)kernel;
-  if (d->lost || threads < 1 || threads > SN_KERNEL_THREADS) return 0;
+  if (d->lost || threads == 1 || !can_have(kernel, threads)) return 0;
   return sn_maxi(1, (e->fault.resident > 0 ? (int)e->fault.resident : RESIDENT_BLOCKS) * SN_WARP / threads);
 }
 

@@ -117,17 +117,19 @@ static SnCode choose_thread(SnDeviceModel *d, const SnParts *model, SnError *err
   return code;
 }
 
-// A block is one warp unless somebody asks for something else: more lanes hardly shorten the path of a world
+// A world has a warp, and one of a rollout what was asked for: more lanes than a warp hardly shorten its path
 // (cuda/MEASURED.md), and take the room of other worlds.
 static SnCode choose_shapes(SnDeviceModel *d, const SnParts *model, SnError *err) {
   SnDevice *device = d->host->device;
-  const int asked = d->host->block_threads, threads = asked >= SN_WARP ? asked : SN_WARP;
+  const int asked = d->host->block_threads;
   SnCode code = sn_world_place(&d->m, SN_LAYOUT_LINE, &d->state, err);
-  for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k)
-    code = sn_shape_choose(device, &d->m, (SnKernel)k, k == SN_KERNEL_ROLLOUT && asked > 1 ? asked : threads,
-                           &d->shape[k], err);
+  for (int k = 0; code == SN_OK && k < SN_NKERNEL; ++k) {
+    const int threads = k == SN_KERNEL_ROLLOUT && asked == SN_PART_OF_WARP ? asked : SN_WARP;
+    code = sn_shape_choose(device, &d->m, (SnKernel)k, threads, &d->shape[k], err);
+  }
   if (code == SN_OK && asked == 0)
-    code = sn_shape_choose(device, &d->m, SN_KERNEL_ROLLOUT, SN_PART_OF_WARP, &d->many, err);
+    code = sn_part_shape_choose(device, &d->m, model_array(model, "src_size"), model_array(model, "src_nnz"), &d->many,
+                                &d->limits, err);
   return code == SN_OK && asked == 1 ? choose_thread(d, model, err) : code;
 }
 

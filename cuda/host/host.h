@@ -207,6 +207,7 @@ struct SnDeviceModel {
   SnDeviceStream *stream;
   SnKernelShape shape[SN_NKERNEL];
   SnKernelShape many;    // for rollouts of more candidates than run at once by `shape`; threads 0: by that, too
+  SnWorldLimit limits;   // bounds what a world of `many` has room for
   SnThreadShape thread;  // for rollouts, where a thread a world was asked for
   SnLayout state;        // layout of a state's world
   SnNeed need;           // launches that `part` is large enough for

@@ -23,8 +23,19 @@ SnCode sn_shape_choose(SnDevice *device, const SnModel *m, SnKernel kernel, int 
 }
 
 // What models of MyoSuite have under random controls (step/growing_world.h) fits: at most 29 contacts, 121 rows beside
-// those that are always there, 1177 entries. Memory of a thread is dear.
+// those that are always there, 1177 entries. Memory of a thread is dear; that of thousands of worlds lies closer
+// together.
 static const SnWorldLimit thread_limit = {.contacts = 40, .rows = 160, .entries = 2048, .pairs = 4};
+static const SnWorldLimit part_limit = {.contacts = 64, .rows = 256, .entries = 4096, .pairs = 32};
+
+SnCode sn_part_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnKernelShape *s,
+                            SnWorldLimit *limits, SnError *err) {
+  SnModel limited = *m;
+  *limits = part_limit;
+  sn_world_limit_add(m, size, nnz, limits);
+  sn_world_limit(&limited, limits);
+  return sn_shape_choose(device, &limited, SN_KERNEL_ROLLOUT, SN_PART_OF_WARP, s, err);
+}
 
 SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnThreadShape *s,
                               SnError *err) {

@@ -5,10 +5,6 @@
 
 #include "cuda/device/device.h"
 
-// Gives the threads of a world where there are more of them than the device runs at once with a warp each. Four worlds
-// share a warp then: most phases of a step have work for few lanes (cuda/MEASURED.md).
-enum { SN_PART_OF_WARP = 8 };
-
 // Describes how a kernel is launched.
 typedef struct SnKernelShape {
   int threads;   // threads of a block; 0: there is no such launch
@@ -27,6 +23,10 @@ typedef struct SnThreadShape {
 // Returns SN_ERR_LIMIT when the device cannot run the kernel.
 SnCode sn_shape_choose(SnDevice *device, const SnModel *m, SnKernel kernel, int threads, SnKernelShape *shape,
                        SnError *err);
+// Does so for rollouts of which parts of a warp have one each. Gives limits of their worlds: one that has more is
+// computed again, by a warp. `size` and `nnz` are src_size and src_nnz of the model, as the host has them.
+SnCode sn_part_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnKernelShape *shape,
+                            SnWorldLimit *limits, SnError *err);
 // Chooses the shape of rollouts whose worlds have a thread each. `size` and `nnz` are src_size and src_nnz of the
 // model, as the host has them. Returns SN_ERR_LIMIT, with both numbers, where a world is too large for a thread. So it
 // does where the device has no room for the memory of its threads.

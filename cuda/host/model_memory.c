@@ -35,7 +35,7 @@ SnRolloutWay sn_rollout_way(const SnDeviceModel *d, int count, bool batches) {
                                                                                     : SN_ROLLOUT_WARPS;
 }
 
-// Slots of both ways are alike, so parts may have those of warps.
+// Slots of warps are as large as those of parts at least, so parts may have them.
 int sn_rollout_resident(const SnDeviceModel *d, SnRolloutWay way) {
   const int warps = d->shape[SN_KERNEL_ROLLOUT].resident;
   if (way == SN_ROLLOUT_THREADS) return d->thread.resident;
@@ -47,6 +47,7 @@ SnLaunchShape sn_rollout_launch(const SnDeviceModel *d, SnRolloutWay way, int it
   const SnKernelShape *s = way == SN_ROLLOUT_PARTS ? &d->many : &d->shape[SN_KERNEL_ROLLOUT];
   const int blocks = sn_mini(items, sn_rollout_resident(d, way));
   *work = shape_work(d, SN_KERNEL_ROLLOUT, s);
+  if (way == SN_ROLLOUT_PARTS) sn_world_limit(&work->model, &d->limits);
   if (way != SN_ROLLOUT_THREADS) return (SnLaunchShape){blocks, s->threads};
   sn_world_limit(&work->model, &d->thread.limits);
   work->block = d->thread.own;

@@ -187,10 +187,9 @@ static const SnBackend plugin_table = {.job_iterations = SN_JOB_ITERATIONS,
 
 static SnBackend *plugin_open(const SnBackendOptions *options, SnError *err) {
   const int threads = options->block_threads;
-  const bool part = threads > 0 && threads < SN_WARP && SN_WARP % threads == 0;
-  if (!part && (threads % SN_WARP || threads < 0 || threads > SN_KERNEL_THREADS)) {
-    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to %d", threads,
-            SN_KERNEL_THREADS);
+  if (threads != 0 && threads != 1 && threads != SN_PART_OF_WARP && threads != SN_WARP) {
+    sn_fail(err, SN_ERR_ARGUMENT, "block threads: %d, allowed are 1, %d and %d, and 0 for what is best", threads,
+            SN_PART_OF_WARP, SN_WARP);
     return NULL;
   }
   SnDevice *device = sn_device_open(options->device, options->fault ? options->fault : "", err);

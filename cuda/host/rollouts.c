@@ -178,10 +178,11 @@ static bool run_group(SnBackendModel *x, const SnClock *clock, double until) {
   return !device->lost;
 }
 
-// Whether a world of the group, which is done, had more contacts or rows than one of a thread has room for.
+// Whether a world of the group, which is done, had more contacts or rows than one of a thread or of a part of a warp
+// has room for.
 static bool is_too_small(const SnRollouts *r) {
   bool full = false;
-  for (int c = 0; r->way == SN_ROLLOUT_THREADS && c < r->count; ++c) full |= r->warn[c] & SN_WARN_FULL;
+  for (int c = 0; r->way != SN_ROLLOUT_WARPS && c < r->count; ++c) full |= r->warn[c] & SN_WARN_FULL;
   return full;
 }
 

@@ -4,13 +4,14 @@ SN_FUNC SnKernelBlock sn_block_enter(const SnWork *work, int block, int blocks, 
   SnKernelBlock b;
   sn_real *scratch = work->scratch + (size_t)block * (size_t)work->scratch_size;
   b.work = work;
-  b.m = &work->model;
   b.cost = &work->cost;
   b.block = block;
   b.blocks = blocks;
   b.lane = lane;
   b.head = (SnKernelHead *)memory;
   b.memory = (unsigned char *)memory + SN_KERNEL_HEAD;
+  b.world = NULL;
+  b.adjoint = NULL;
   b.scratch.res = scratch;
   b.scratch.value = scratch + work->cost.nres;
   b.noise = b.scratch.value + work->cost.nall;
@@ -29,32 +30,48 @@ SN_FUNC void sn_block_leave(const SnKernelBlock *b) {
   SN_SYNC(b->lane);
 }
 
-SN_FUNC void sn_block_world(const SnKernelBlock *b) {
-  SN_ONE(b->lane) sn_world_bind(&b->work->block.world, &b->head->world, b->memory, NULL);
+// The world in that memory: on a device the memory itself, on the host a table of pointers to it, which the head has.
+SN_LOCAL SnWorld *block_world_at(const SnKernelBlock *b, const SnLayout *layout, unsigned char *memory) {
+#if defined(__CUDACC__)
+  (void)b, (void)layout;
+  return (SnWorld *)memory;
+#else
+  SN_ONE(b->lane) sn_world_bind(layout, &b->head->world, memory, NULL);
   SN_SYNC(b->lane);
-  sn_world_begin(b->m, &b->head->world, b->lane);
+  return &b->head->world;
+#endif
 }
 
-SN_FUNC void sn_block_state(const SnKernelBlock *b, size_t slot, bool begin) {
+SN_FUNC void sn_block_world(SnKernelBlock *b) {
+  b->world = block_world_at(b, &b->work->block.world, b->memory);
+  sn_world_begin(sn_block_model(b), b->world, b->lane);
+}
+
+SN_FUNC void sn_block_state(SnKernelBlock *b, size_t slot, bool begin) {
   const SnSlots *slots = &b->work->state;
-  SN_ONE(b->lane) sn_world_bind(&slots->world, &b->head->world, slots->memory + slot * slots->stride, NULL);
-  SN_SYNC(b->lane);
-  if (begin) sn_world_begin(b->m, &b->head->world, b->lane);
+  b->world = block_world_at(b, &slots->world, slots->memory + slot * slots->stride);
+  if (begin) sn_world_begin(sn_block_model(b), b->world, b->lane);
 }
 
-SN_FUNC void sn_block_adjoint(const SnKernelBlock *b) {
+SN_FUNC void sn_block_adjoint(SnKernelBlock *b) {
   const SnSlots *slots = &b->work->block;
-  SN_ONE(b->lane) sn_adjoint_bind(&slots->adjoint, &b->head->adjoint, b->memory + slots->world.bytes);
+  unsigned char *memory = b->memory + slots->world.bytes;
+#if defined(__CUDACC__)
+  b->adjoint = (SnAdjoint *)memory;
+#else
+  SN_ONE(b->lane) sn_adjoint_bind(&slots->adjoint, &b->head->adjoint, memory);
   SN_SYNC(b->lane);
-  sn_adjoint_begin(b->m, &b->head->adjoint, b->lane);
+  b->adjoint = &b->head->adjoint;
+#endif
+  sn_adjoint_begin(sn_block_model(b), b->adjoint, b->lane);
 }
 
 SN_FUNC bool sn_gradient_item_pending(const SnGradientItem *x) { return x->active && x->status == SN_GRADIENT_PENDING; }
 
 SN_FUNC void sn_gradient_item_fail(const SnKernelBlock *b, SnGradientItem *x, int status) {
   const int nstep = x->rollout.nstep;
-  sn_lane_zero(b->lane, x->vjp.state_bar, sn_tangent_size(b->m));
-  sn_lane_zero(b->lane, x->vjp.ctrl_bar, nstep * b->m->nu);
+  sn_lane_zero(b->lane, x->vjp.state_bar, sn_tangent_size(sn_block_model(b)));
+  sn_lane_zero(b->lane, x->vjp.ctrl_bar, nstep * sn_block_model(b)->nu);
   if (x->vjp.target_bar) sn_lane_zero(b->lane, x->vjp.target_bar, (nstep + 1) * b->cost->ntarget);
   SN_ONE(b->lane) {
     x->status = status;

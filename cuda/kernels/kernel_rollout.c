@@ -12,9 +12,9 @@ SN_LOCAL void rollout_load(const SnKernelBlock *b, const SnSampleTurn *turn, int
   SnRollout *rollout = &b->head->rollout;
   const size_t k = (size_t)c;
   *rollout = *sample_rollout(s, c);
-  if (s->noisy) rollout->ctrl = s->ctrl + k * (size_t)s->nstep * (size_t)b->m->nu;
+  if (s->noisy) rollout->ctrl = s->ctrl + k * (size_t)s->nstep * (size_t)sn_block_model(b)->nu;
   rollout->sum = s->sum + k * (size_t)b->cost->nterm;
-  rollout->saved = s->saved ? s->saved + k * (size_t)sn_rollout_saved_size(b->m) : NULL;
+  rollout->saved = s->saved ? s->saved + k * (size_t)sn_rollout_saved_size(sn_block_model(b)) : NULL;
   if (turn->from == 0) return;
   rollout->total = s->total[c];
   rollout->t = s->t[c];
@@ -32,10 +32,10 @@ SN_LOCAL void rollout_store(const SnKernelBlock *b, const SnSample *s, int c) {
 
 SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn, int c) {
   const SnSample *s = turn->sample;
-  const SnModel *m = b->m;
+  const SnModel *m = sn_block_model(b);
   SnLane *lane = b->lane;
   SnRollout *rollout = &b->head->rollout;
-  SnWorld *w = &b->head->world;
+  SnWorld *w = b->world;
   const int from = turn->from, to = turn->to;
   if (from > 0 && s->status[c] != SN_ROLLOUT_UNDER_WAY) return;
   if (from == 0 && s->again && !(s->warn[c] & SN_WARN_FULL)) return;
@@ -58,7 +58,7 @@ SN_LOCAL void rollout_candidate(const SnKernelBlock *b, const SnSampleTurn *turn
 }
 
 SN_FUNC void sn_kernel_rollout(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
+  SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_world(&b);
   int c = block;  // of the sample that has its turn
   for (int k = 0; k < work->nturn; ++k) {
@@ -84,20 +84,21 @@ SN_LOCAL void forward_open(SnGradientItem *x) {
 
 SN_LOCAL void forward_item(const SnKernelBlock *b, SnGradientItem *x) {
   SnLane *lane = b->lane;
-  SnWorld *w = &b->head->world;
+  SnWorld *w = b->world;
   SN_ONE(lane) forward_open(x);
   SN_SYNC(lane);
-  sn_rollout_begin(b->m, b->cost, w, lane, &x->rollout);
+  sn_rollout_begin(sn_block_model(b), b->cost, w, lane, &x->rollout);
   SnRolloutStatus status = SN_ROLLOUT_UNDER_WAY;
-  while (status == SN_ROLLOUT_UNDER_WAY) status = sn_rollout_step(b->m, b->cost, w, lane, &x->rollout, &b->scratch);
-  sn_rollout_vjp_begin(b->m, b->cost, lane, &x->vjp);
+  while (status == SN_ROLLOUT_UNDER_WAY)
+    status = sn_rollout_step(sn_block_model(b), b->cost, w, lane, &x->rollout, &b->scratch);
+  sn_rollout_vjp_begin(sn_block_model(b), b->cost, lane, &x->vjp);
   if (status != SN_ROLLOUT_DIVERGED) return;
   SN_FOR(i, b->cost->nterm) x->rollout.sum[i] = (sn_real)INFINITY;
   sn_gradient_item_fail(b, x, SN_GRADIENT_DIVERGED);
 }
 
 SN_FUNC void sn_kernel_forward(const SnWork *work, int block, int blocks, SnLane *lane, void *memory) {
-  const SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
+  SnKernelBlock b = sn_block_enter(work, block, blocks, lane, memory);
   sn_block_world(&b);
   for (int i = block; i < work->ngradient; i += blocks)
     if (work->gradient[i].active) forward_item(&b, work->gradient + i);

@@ -5,7 +5,8 @@
 
 #include "cuda/kernels/work.h"
 
-// Stands first in the memory of a block, before its world and its adjoint: structures that all lanes look at.
+// Stands first in the memory of a block, before its world and its adjoint: structures that all lanes look at. On a
+// device world and adjoint take a byte a field here, on the host more: a slot has room for either.
 typedef struct SnKernelHead {
   SnWorld world;
   SnAdjoint adjoint;
@@ -31,8 +32,7 @@ static inline const char *sn_kernel_name(SnKernel kernel) {
 }
 #endif
 
-enum { SN_KERNEL_THREADS = 256 };  // most threads of a world
-enum { SN_KERNEL_BLOCK = 512 };    // most threads of a thread block, where worlds share it
+enum { SN_KERNEL_BLOCK = 512 };  // most threads of a thread block, which worlds share
 
 // Lists the kernels of ROLLOUT in which a thread has a world alone (kernels_thread.cu), by the KiB of its own memory
 // for it. A device keeps room for the memory of all threads that it could run at once. So a small world should not take
@@ -71,21 +71,21 @@ SN_INLINE void *sn_kernel_slot(const SnWork *work, int block) {
   return work->block.memory + (size_t)block * work->block.stride;
 }
 
-// Returns the kernel by which device_cuda.c launches (kernels.cu, C linkage); NULL: there is none. The kernel's one
-// parameter is the work, by value (const __grid_constant__ SnWork).
+#if defined(__cplusplus)
+#define SN_KERNEL_C extern "C"
+#else
+#define SN_KERNEL_C
+#endif
+// Return the kernel around a body by which device_cuda.c launches (kernels.cu). The name ends with the threads of a
+// world. The kernel's one parameter is the work, by value (const __grid_constant__ SnWork).
 // A work whose model has no bodies returns at once. So a device loads each kernel when it is opened, not in the middle
 // of a plan.
-#if defined(__cplusplus)
-extern "C" const void *sn_kernel_function(SnKernel kernel);
-#else
-const void *sn_kernel_function(SnKernel kernel);
-#endif
+#define SN_KERNEL_FUNCTION(name, body, text) SN_KERNEL_C const void *body##_32(void);
+SN_KERNELS(SN_KERNEL_FUNCTION)
+#undef SN_KERNEL_FUNCTION
+SN_KERNEL_C const void *sn_kernel_rollout_8(void);
 // Returns kernel i of SN_THREAD_KERNELS, likewise.
-#if defined(__cplusplus)
-extern "C" const void *sn_thread_kernel_function(int i);
-#else
-const void *sn_thread_kernel_function(int i);
-#endif
+SN_KERNEL_C const void *sn_thread_kernel_function(int i);
 
 // Runs the body of a kernel, picked by its number.
 SN_FUNC void sn_kernel_body(SnKernel kernel, const SnWork *work, int block, int blocks, SnLane *lane, void *memory);

@@ -94,6 +94,10 @@ typedef struct SnWork {
   int blocks;  // number of them in the launch, which a GPU packs into thread blocks; the device fills it in
 } SnWork;
 
+// Gives the threads of a world where there are more of them than the device runs at once with a warp each. Four worlds
+// share a warp then: most phases of a step have work for few lanes (cuda/MEASURED.md).
+enum { SN_PART_OF_WARP = 8 };
+
 // Lists the kernels: X(name, body, what one block does for an item). A launch of any number of blocks does all items:
 // block b does b, b + blocks, ... Bodies are in kernels.h.
 #define SN_KERNELS(X)                                                                                                  \

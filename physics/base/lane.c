@@ -17,7 +17,7 @@ __attribute__((weak)) void sn_lane_barrier(SnLane *lane, const char *file, int l
 
 // The counter of tests/cuda/critical_path has one of its own, too, which is no phase.
 __attribute__((weak)) SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from) {
-  lane->shared->passed[lane->id] = mine;
+  lane->shared->passed[sn_lane_id(lane)] = mine;
   SN_SYNC(lane);
   const SnPassed theirs = lane->shared->passed[from];
   SN_SYNC(lane);
@@ -59,15 +59,17 @@ SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark) {
   }
 }
 
-// The tree of sn_sum_parts where lane k has part k.
-SN_LOCAL sn_real lane_sum(SnLane *lane, sn_real mine) {
-  for (int width = SN_WARP / 2; width > 0; width /= 2) mine += sn_shuffle(lane, mine, (lane->id + width) % SN_WARP);
-  return sn_shuffle(lane, mine, 0);
-}
-
 SN_FUNC sn_real sn_sum_parts(SnLane *lane, sn_real *part) {
-  if (sn_is_warp(lane)) return lane_sum(lane, part[lane->id]);
-  for (int width = SN_VLANES / 2; width > 0; width /= 2) {
+  const int n = sn_lane_count(lane), id = sn_lane_id(lane);
+  int width = SN_VLANES / 2;
+  // As long as both parts are this lane's, it needs no other.
+  for (; sn_can_shuffle(lane) && width >= n; width /= 2) SN_FOR(k, width) part[k] += part[k + width];
+  if (sn_can_shuffle(lane)) {
+    sn_real mine = part[id];
+    for (; width > 0; width /= 2) mine += sn_shuffle(lane, mine, (id + width) % n);
+    return sn_shuffle(lane, mine, 0);
+  }
+  for (; width > 0; width /= 2) {
     SN_FOR(k, width) part[k] += part[k + width];
     SN_SYNC(lane);
   }
@@ -103,27 +105,28 @@ SN_FUNC int sn_count(SnLane *lane, int mine) {
   return mine;
 }
 #else
-// The sum of `mine` over the lanes of a warp up to this one, and in *total over all.
+// The sum of `mine` over lanes that can shuffle up to this one, and in *total over all.
 SN_LOCAL int lane_scan(SnLane *lane, int mine, int *total) {
-  for (int width = 1; width < SN_WARP; width *= 2) {
-    const int before = sn_shuffle_int(lane, mine, (lane->id - width + SN_WARP) % SN_WARP);
-    if (lane->id >= width) mine += before;
+  const int n = sn_lane_count(lane), id = sn_lane_id(lane);
+  for (int width = 1; width < n; width *= 2) {
+    const int before = sn_shuffle_int(lane, mine, (id - width + n) % n);
+    if (id >= width) mine += before;
   }
-  *total = sn_shuffle_int(lane, mine, SN_WARP - 1);
+  *total = sn_shuffle_int(lane, mine, n - 1);
   return mine;
 }
 
 SN_FUNC int sn_count(SnLane *lane, int mine) {
   int *part = lane->shared->ipart, total = 0;
-  if (sn_is_warp(lane)) {
+  if (sn_can_shuffle(lane)) {
     lane_scan(lane, mine, &total);
     SN_SYNC(lane);
     return total;
   }
   SN_FOR(k, SN_VLANES) part[k] = 0;
-  for (int first = 0; first < lane->n; first += SN_VLANES) {
+  for (int first = 0; first < sn_lane_count(lane); first += SN_VLANES) {
     SN_SYNC(lane);
-    if (lane->id >= first && lane->id < first + SN_VLANES) part[lane->id - first] += mine;
+    if (sn_lane_id(lane) >= first && sn_lane_id(lane) < first + SN_VLANES) part[sn_lane_id(lane) - first] += mine;
   }
   SN_SYNC(lane);
   for (int k = 0; k < SN_VLANES; ++k) total += part[k];
@@ -162,13 +165,15 @@ SN_LOCAL void compact_piece(int *count, int from, int end, int sum) {
 
 SN_FUNC int sn_compact(SnLane *lane, int *count, int n) {
   int *part = lane->shared->ipart, total = 0;
-  const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
-  if (sn_is_warp(lane)) {
-    const int from = lane->id * chunk, end = sn_mini(n, from + chunk), mine = compact_sum(count, from, end);
+  if (sn_can_shuffle(lane)) {
+    const int piece = (n + sn_lane_count(lane) - 1) / sn_lane_count(lane);
+    const int from = sn_mini(n, sn_lane_id(lane) * piece), end = sn_mini(n, from + piece);
+    const int mine = compact_sum(count, from, end);
     compact_piece(count, from, end, lane_scan(lane, mine, &total) - mine);
     SN_SYNC(lane);
     return total;
   }
+  const int chunk = (n + SN_VLANES - 1) / SN_VLANES;
   SN_FOR(k, SN_VLANES) part[k] = compact_sum(count, k * chunk, sn_mini(n, (k + 1) * chunk));
   SN_SYNC(lane);
   SN_ONE(lane) {

@@ -68,16 +68,11 @@ SN_FUNC void sn_marks_begin(SnLane *lane, SnMarks *marks);
 SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
 // Waits for the other worlds of a thread block, so that all of them run the same stage and fetch its instructions
 // together. Any stage will do, and who has left the block is not waited for. So a world that ends, or has more steps
-// than another, holds nobody up. Threads that have a world each (SN_ALONE) also come together again in their warps.
-#if defined(__CUDA_ARCH__) && defined(SN_ALONE)
-#define SN_MEET() asm volatile("barrier.sync 0;" ::: "memory")
-#elif defined(__CUDA_ARCH__)
-#define SN_MEET()                                                     \
-  do {                                                                \
-    if (blockDim.y > 1) asm volatile("barrier.sync 0;" ::: "memory"); \
-  } while (0)
-#else
+// than another, holds nobody up. Threads that have a world each also come together again in their warps.
+#if !defined(__CUDA_ARCH__)
 #define SN_MEET() ((void)0)
+#else
+#define SN_MEET() asm volatile("barrier.sync 0;" ::: "memory")
 #endif
 // Sets a mark where stages are measured.
 #define SN_MARK(lane, name)                                       \
@@ -88,32 +83,52 @@ SN_FUNC void sn_mark_set(SnLane *lane, SnMark mark);
 // Returns the name of a mark, for people. Runs on the host alone.
 const char *sn_mark_name(SnMark mark);
 
-// Selects by SN_ALONE a thread of a device that has a world alone.
-#if defined(__CUDACC__) && !defined(SN_ALONE)
-#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
-// Returns a mask of the threads of this one's warp that have the same world.
-static __device__ __forceinline__ unsigned sn_lane_mask() {
-  return (0xffffffffu >> (SN_WARP - blockDim.x)) << (threadIdx.y * blockDim.x % SN_WARP);
-}
-// Waits for all lanes of the world. A warp, or a part of one, does not take the way through the block's barrier.
-#define SN_SYNC(lane)                        \
-  do {                                       \
-    if (blockDim.x == (unsigned)SN_WARP)     \
-      __syncwarp();                          \
-    else if (blockDim.x < (unsigned)SN_WARP) \
-      __syncwarp(sn_lane_mask());            \
-    else                                     \
-      __syncthreads();                       \
-  } while (0)
-#elif defined(SN_LANES)
+// Says how the lanes share out a loop and wait for each other. A unit of device code has SN_DEVICE_LANES of them: a
+// warp, a part of one, or one.
+#if defined(__CUDACC__) && SN_DEVICE_LANES > 1
+#define SN_SYNC(lane) sn_lane_sync()
+#elif defined(SN_LANES) && !defined(__CUDACC__)
 // Waits for all lanes of the team; on time-out reports file and line and stops the test.
 void sn_lane_barrier(SnLane *lane, const char *file, int line);
-#define SN_FOR(i, count) for (int i = lane->id; i < (count); i += lane->n)
 #define SN_SYNC(lane) sn_lane_barrier((lane), __FILE__, __LINE__)
 #else
 #define SN_SERIAL  // one lane, known to the compiler
-#define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
 #define SN_SYNC(lane) ((void)(lane))
+#endif
+
+// Return the index of this lane of the world, and how many there are.
+#if defined(SN_SERIAL)
+SN_INLINE int sn_lane_id(const SnLane *lane) {
+  (void)lane;
+  return 0;
+}
+SN_INLINE int sn_lane_count(const SnLane *lane) {
+  (void)lane;
+  return 1;
+}
+#define SN_FOR(i, count) for (int i = 0; i < (count); ++i)
+#elif defined(__CUDACC__)
+SN_INLINE int sn_lane_id(const SnLane *lane) {
+  (void)lane;
+  return (int)threadIdx.x;
+}
+SN_INLINE int sn_lane_count(const SnLane *lane) {
+  (void)lane;
+  return SN_DEVICE_LANES;
+}
+// Returns a mask of the threads of this one's warp that have the same world.
+SN_INLINE unsigned sn_lane_mask(void) {
+  if (SN_DEVICE_LANES == SN_WARP) return 0xffffffffu;
+  return (0xffffffffu >> (SN_WARP - SN_DEVICE_LANES)) << (threadIdx.y * SN_DEVICE_LANES % SN_WARP);
+}
+// Waits for the lanes of the world.
+SN_INLINE void sn_lane_sync(void) { __syncwarp(sn_lane_mask()); }
+#else
+SN_INLINE int sn_lane_id(const SnLane *lane) { return lane->id; }
+SN_INLINE int sn_lane_count(const SnLane *lane) { return lane->n; }
+#endif
+#if !defined(SN_SERIAL)
+#define SN_FOR(i, count) for (int i = sn_lane_id(lane); i < (count); i += sn_lane_count(lane))
 #endif
 
 // Writes out the loop that follows, of at most SN_WARP turns, a constant number: arrays that it indexes stay in
@@ -126,33 +141,36 @@ void sn_lane_barrier(SnLane *lane, const char *file, int line);
 #define SN_UNROLL _Pragma("GCC unroll 32")
 #endif
 
-// Returns true where the lanes are one warp, which passes numbers by sn_shuffle. Never so on one lane: there the
-// compiler leaves out what is for a warp. A stage has another way for other numbers of lanes, to the same bits.
+// Returns true where the lanes are one warp. Never so on one lane: there the compiler leaves out what is for a warp. A
+// stage has another way for other numbers of lanes, to the same bits.
 SN_INLINE bool sn_is_warp(const SnLane *lane) {
 #if defined(SN_SERIAL)
   (void)lane;
   return false;
-#elif defined(__CUDACC__)
-  (void)lane;
-  return blockDim.x == SN_WARP;
 #else
-  return lane->n == SN_WARP;
+  return sn_lane_count(lane) == SN_WARP;
 #endif
 }
 
-// Returns the x of lane `from` of a warp, or its int k. All lanes of the warp must come there. No sync: what lanes have
-// written to memory is not seen for it.
-#if defined(__CUDACC__)
+// Returns true where lanes pass numbers by sn_shuffle, as those of a warp and of half, a quarter ... of one do.
+SN_INLINE bool sn_can_shuffle(const SnLane *lane) {
+  const int n = sn_lane_count(lane);
+  return n > 1 && n <= SN_WARP && SN_WARP % n == 0;
+}
+
+// Returns the x of lane `from` of such lanes, or its int k. All lanes of the world must come there. No sync: what lanes
+// have written to memory is not seen for it.
+#if defined(__CUDACC__) && !defined(SN_SERIAL)
 SN_INLINE sn_real sn_shuffle(SnLane *lane, sn_real x, int from) {
   (void)lane;
-  return __shfl_sync(0xffffffffu, x, from);
+  return __shfl_sync(sn_lane_mask(), x, from, SN_DEVICE_LANES);
 }
 SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
   (void)lane;
-  return __shfl_sync(0xffffffffu, k, from);
+  return __shfl_sync(sn_lane_mask(), k, from, SN_DEVICE_LANES);
 }
 #else
-#if defined(SN_LANES)
+#if defined(SN_LANES) && !defined(__CUDACC__)
 // Passes a number in the lanes build, by shared memory and two barriers.
 SnPassed sn_lane_pass(SnLane *lane, SnPassed mine, int from);
 #else
@@ -193,9 +211,10 @@ SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
 #if defined(SN_SERIAL)
 #define SN_FOR_ENTRIES(i, from, end, size, count) for (int i = 0, from = 0, end = (size); i < (count); ++i)
 #else
-#define SN_FOR_ENTRIES(i, from, end, size, count)                                                                     \
-  for (int i##_at = lane->id, i = i##_at / (size), from = i##_at % (size), end = from + 1; i##_at < (size) * (count); \
-       i##_at += lane->n, i = i##_at / (size), from = i##_at % (size), end = from + 1)
+#define SN_FOR_ENTRIES(i, from, end, size, count)                                                  \
+  for (int i##_at = sn_lane_id(lane), i = i##_at / (size), from = i##_at % (size), end = from + 1; \
+       i##_at < (size) * (count);                                                                  \
+       i##_at += sn_lane_count(lane), i = i##_at / (size), from = i##_at % (size), end = from + 1)
 #endif
 
 // Returns true on the lane that has item k of those that SN_FOR shares out, and always on one lane.
@@ -204,12 +223,12 @@ SN_INLINE bool sn_is_mine(const SnLane *lane, int k) {
   (void)lane, (void)k;
   return true;
 #else
-  return k % lane->n == lane->id;
+  return k % sn_lane_count(lane) == sn_lane_id(lane);
 #endif
 }
 
 // Runs the statement that follows on one lane only. Implies no sync.
-#define SN_ONE(lane) if ((lane)->id == 0)
+#define SN_ONE(lane) if (sn_lane_id(lane) == 0)
 
 // Zeroes, or copies, n numbers. Ends with no sync.
 SN_INLINE void sn_lane_zero(const SnLane *lane, sn_real *x, int n) {

@@ -18,11 +18,7 @@
 // SN_LOCAL is a helper private to one .c file. The name must still be unique across physics/, because cuda/ compiles
 // all in one unit.
 #if defined(__CUDACC__)
-#if defined(SN_ALONE)  // the second unit of a library that has them (cuda/kernels/kernels_thread.cu)
 #define SN_FUNC static __device__ __noinline__
-#else
-#define SN_FUNC __device__ __noinline__
-#endif
 #define SN_INLINE static __device__ inline
 #define SN_LOCAL static __device__
 #define SN_RESTRICT __restrict__
@@ -31,6 +27,24 @@
 #define SN_INLINE static inline
 #define SN_LOCAL static
 #define SN_RESTRICT restrict
+#endif
+
+// Declares a pointer to what is in global memory, where the text runs on a device. The compiler then need not find out
+// at each access which memory it is in.
+#if defined(__CUDACC__)
+template <typename T>
+struct SnGlobal {
+  T *pointer;
+  __device__ __forceinline__ operator T *() const {
+    size_t place;
+    asm("cvta.to.global.u64 %0, %1;" : "=l"(place) : "l"(pointer));
+    return (T *)__cvta_global_to_generic(place);
+  }
+  __device__ __forceinline__ T *operator->() const { return *this; }
+};
+#define SN_GLOBAL(type) SnGlobal<type>
+#else
+#define SN_GLOBAL(type) type *
 #endif
 
 #ifdef SN_SINGLE

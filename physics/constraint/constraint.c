@@ -293,24 +293,22 @@ SN_LOCAL sn_real block_Jt_entry(const SnWorld *w, SnBlock k, int q, const sn_rea
   return r;
 }
 
-// Several lanes: each takes entries of r, and looks for them in all blocks, so that none waits for another.
+// Several lanes: one block after the other, whose columns they share out. A block of a single column is for the lane
+// that has its dof: none of these waits for another.
 SN_FUNC void sn_mul_Jt(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *r, const sn_real *f) {
-  SN_FOR(i, m->nv) {
-    sn_real sum = 0;
-    for (int b = 0; b < w->nblock[0]; ++b) {
-      const SnBlock k = sn_block(w, b);
-      const int *col = w->efc_J_colind + k.adr;
-      int low = 0, high = k.nnz;  // columns ascend
-      while (low < high) {
-        const int middle = (low + high) / 2;
-        if (col[middle] < i)
-          low = middle + 1;
-        else
-          high = middle;
-      }
-      if (low < k.nnz && col[low] == i) sum = block_Jt_entry(w, k, low, f + k.row, sum);
+  const int nblock = w->nblock[0], *colind = w->efc_J_colind;
+  bool wide = true;
+  SN_FOR(i, m->nv) r[i] = 0;
+  for (int b = 0; b < nblock; ++b) {
+    const SnBlock k = sn_block(w, b);
+    const int *col = colind + k.adr;
+    if (wide || k.nnz > 1) SN_SYNC(lane);
+    wide = k.nnz > 1;
+    if (wide) {
+      SN_FOR(q, k.nnz) r[col[q]] = block_Jt_entry(w, k, q, f + k.row, r[col[q]]);
+    } else if (sn_is_mine(lane, col[0])) {
+      r[col[0]] = block_Jt_entry(w, k, 0, f + k.row, r[col[0]]);
     }
-    r[i] = sum;
   }
   SN_SYNC(lane);
 }

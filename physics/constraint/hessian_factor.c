@@ -395,10 +395,68 @@ SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_b
   }
 }
 
+#if !defined(SN_SERIAL) && !defined(SN_PACK)
+// True where each row of a supernode can have a lane.
+SN_INLINE bool has_lane_for_row(const SnLane *lane) {
+  return sn_can_shuffle(lane) && sn_lane_count(lane) >= SN_MAXSUPER;
+}
+
+// x <- D^-1 L'^-1 x with a lane for each row of a supernode, to the same bits.
+SN_LOCAL void solve_upper_by_rows(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+  const int id = sn_lane_id(lane);
+  for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
+    const Super u = super_of(m, w, s);
+    sn_real mine = id < u.size ? x[u.row + id] : 0;
+    for (int r = u.size - 1; r >= 0; --r) {
+      if (id == r) mine = mine * w->hessian_inv[u.row + r];
+      const sn_real y = sn_shuffle(lane, mine, r);
+      if (id < r) mine -= u.value[r * u.ld + u.n + id] * y;
+    }
+    if (id < u.size) x[u.row + id] = mine;
+    for (int first = 0; first < u.size; first += 4) {
+      const sn_real *row[4];
+      sn_real y[4];
+      for (int i = 0; i < 4; ++i) {
+        const int at = sn_mini(first + i, u.size - 1);
+        row[i] = u.value + at * u.ld;
+        y[i] = sn_shuffle(lane, mine, at);
+        if (first + i > at) y[i] = 0;
+      }
+      SN_FOR(q, u.n)
+      x[u.col[q]] -= (row[0][q] * y[0] + row[1][q] * y[1]) + (row[2][q] * y[2] + row[3][q] * y[3]);
+    }
+    SN_SYNC(lane);
+  }
+}
+
+// x <- L^-1 x likewise.
+SN_LOCAL void solve_lower_by_rows(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
+  const int id = sn_lane_id(lane);
+  for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
+    const Super u = super_of(m, w, s);
+    const sn_real *row = u.value + sn_mini(id, u.size - 1) * u.ld;
+    sn_real sum = 0, mine = 0;
+    for (int q = 0; q < u.n && id < u.size; ++q) sum += row[q] * x[u.col[q]];
+    for (int r = 0; r < u.size; ++r) {
+      if (id == r) mine = x[u.row + r] - w->hessian_inv[u.row + r] * sum;
+      const sn_real done = sn_shuffle(lane, mine, r);
+      if (id > r && id < u.size) sum += row[u.n + r] * done;
+    }
+    if (id < u.size) x[u.row + id] = mine;
+    SN_SYNC(lane);
+  }
+}
+#endif
+
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
   if (is_for_warp(m, lane)) {
     sn_warp_hessian_solve(m, w, lane, x);
+    return;
+  }
+  if (has_lane_for_row(lane)) {
+    solve_upper_by_rows(m, w, lane, x);
+    solve_lower_by_rows(m, w, lane, x);
     return;
   }
 #endif

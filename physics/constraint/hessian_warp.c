@@ -86,8 +86,8 @@ WARP_INLINE void warp_enter_blocks(const SnWorld *w, SnLane *lane, WarpRows *own
   for (int first = 0; first < nblock; first += SN_WARP) {
     uint64_t word[WARP_WORDS] = {0};
     int last = -1;
-    if (first + lane->id < nblock) {
-      const SnBlock block = sn_block(w, first + lane->id);
+    if (first + sn_lane_id(lane) < nblock) {
+      const SnBlock block = sn_block(w, first + sn_lane_id(lane));
       const int *col = w->efc_J_colind + block.adr;
       for (int q = 0; q < block.nnz - 1; ++q) {
         const int c = col[q];
@@ -100,7 +100,7 @@ WARP_INLINE void warp_enter_blocks(const SnWorld *w, SnLane *lane, WarpRows *own
       if (to < 0) continue;
       SN_UNROLL for (int k = 0; k < words; ++k) {
         const uint64_t part = warp_pass_word(lane, word[k], b);
-        SN_UNROLL for (int r = 0; r < rows; ++r) if (lane->id + SN_WARP * r == to) own->bits[r][k] |= part;
+        SN_UNROLL for (int r = 0; r < rows; ++r) if (sn_lane_id(lane) + SN_WARP * r == to) own->bits[r][k] |= part;
       }
     }
   }
@@ -123,7 +123,7 @@ WARP_INLINE void warp_fill(const SnModel *m, SnLane *lane, WarpRows *own, uint64
       same = same && after[k] == (row[k] | (j / 64 == k ? (uint64_t)1 << (j % 64) : 0));
     }
     SN_UNROLL for (int k = 0; k < words; ++k) {
-      SN_UNROLL for (int r = 0; r < rows; ++r) if (lane->id + SN_WARP * r == parent) own->bits[r][k] |=
+      SN_UNROLL for (int r = 0; r < rows; ++r) if (sn_lane_id(lane) + SN_WARP * r == parent) own->bits[r][k] |=
           row[k] & ~(parent / 64 == k ? (uint64_t)1 << (parent % 64) : 0);
       if (same && (j + 1) / 64 == k) continues[k] |= (uint64_t)1 << ((j + 1) % 64);
       after[k] = row[k];
@@ -138,7 +138,7 @@ WARP_INLINE bool warp_continues(const uint64_t *continues, int i) {
 }
 
 WARP_INLINE void warp_pattern(const SnModel *m, SnWorld *w, SnLane *lane, const int rows) {
-  const int nv = m->nv, id = lane->id;
+  const int nv = m->nv, id = sn_lane_id(lane);
   WarpRows own = {0};
   uint64_t continues[WARP_WORDS] = {0};
   SN_UNROLL for (int r = 0; r < rows; ++r) SN_UNROLL for (int k = 0; k <= r / 2; ++k) if (id + SN_WARP * r < nv)
@@ -187,7 +187,7 @@ WARP_INLINE void warp_within(SnLane *lane, const WarpSuper *u, WarpColumns *own,
     scale[j] = -inv;
     SN_UNROLL for (int i = 0; i < j; ++i) {
       const sn_real a = warp_pass(lane, from, SN_MAXSUPER, rows, u->row + i) * inv;
-      SN_UNROLL for (int r = 0; r < rows; ++r) if (lane->id + SN_WARP * r <= u->row + i) own->value[r][i] -=
+      SN_UNROLL for (int r = 0; r < rows; ++r) if (sn_lane_id(lane) + SN_WARP * r <= u->row + i) own->value[r][i] -=
           a * own->value[r][j];
     }
   }
@@ -202,7 +202,7 @@ WARP_INLINE void warp_below(const WarpFactor *f, SnLane *lane, const WarpSuper *
     t[i] = scale[i] * last;
   }
   SN_UNROLL for (int r = 0; r < rows; ++r) {
-    const int c = lane->id + SN_WARP * r;
+    const int c = sn_lane_id(lane) + SN_WARP * r;
     if (own->place[r] < 0 || c > p) continue;
     const sn_real *x = own->value[r];
     sn_real h = f->hessian[p * f->nv + c];
@@ -219,7 +219,7 @@ WARP_INLINE void warp_eliminate(const SnModel *m, SnWorld *w, SnLane *lane, cons
     WarpColumns own;
     sn_real scale[SN_MAXSUPER];
     SN_UNROLL for (int r = 0; r < rows; ++r) {
-      const int c = lane->id + SN_WARP * r;
+      const int c = sn_lane_id(lane) + SN_WARP * r;
       own.place[r] = warp_place(&u, c, r);
       SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) {
         const bool has = i < u.size && own.place[r] >= 0 && c <= u.row + i;
@@ -228,7 +228,7 @@ WARP_INLINE void warp_eliminate(const SnModel *m, SnWorld *w, SnLane *lane, cons
     }
     warp_within(lane, &u, &own, scale, rows);
     SN_UNROLL for (int r = 0; r < rows; ++r) {
-      const int c = lane->id + SN_WARP * r;
+      const int c = sn_lane_id(lane) + SN_WARP * r;
       SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) {
         if (i >= u.size) continue;
         if (own.place[r] >= 0 && c <= u.row + i) u.value[i * u.ld + own.place[r]] = own.value[r][i];
@@ -250,7 +250,7 @@ WARP_INLINE void warp_upper(const WarpFactor *f, SnLane *lane, const sn_real *in
     WarpColumns own;
     sn_real y[SN_MAXSUPER];
     SN_UNROLL for (int r = 0; r < rows; ++r) {
-      const int c = lane->id + SN_WARP * r, place = warp_place(&u, c, r);
+      const int c = sn_lane_id(lane) + SN_WARP * r, place = warp_place(&u, c, r);
       own.place[r] = place;
       SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) own.value[r][i] =
           i < u.size && place >= 0 && c < u.row + i ? u.value[i * u.ld + place] : 0;
@@ -263,7 +263,7 @@ WARP_INLINE void warp_upper(const WarpFactor *f, SnLane *lane, const sn_real *in
       SN_UNROLL for (int r = 0; r < rows; ++r) scaled[r] = x[r] * inv[r];
       y[i] = warp_pass(lane, scaled, 1, rows, u.row + i);
       SN_UNROLL for (int r = 0; r < rows; ++r) {
-        const int c = lane->id + SN_WARP * r;
+        const int c = sn_lane_id(lane) + SN_WARP * r;
         if (c == u.row + i)
           x[r] = y[i];
         else if (c >= u.row && c < u.row + i)
@@ -271,7 +271,7 @@ WARP_INLINE void warp_upper(const WarpFactor *f, SnLane *lane, const sn_real *in
       }
     }
     SN_UNROLL for (int r = 0; r < rows; ++r) {
-      if (own.place[r] < 0 || lane->id + SN_WARP * r >= u.row) continue;
+      if (own.place[r] < 0 || sn_lane_id(lane) + SN_WARP * r >= u.row) continue;
       const sn_real *v = own.value[r];
       SN_UNROLL for (int i = 0; i < SN_MAXSUPER; i += 4) if (i < u.size) x[r] -=
           (v[i] * y[i] + v[i + 1] * y[i + 1]) + (v[i + 2] * y[i + 2] + v[i + 3] * y[i + 3]);
@@ -301,7 +301,7 @@ WARP_INLINE WarpRow warp_row(const WarpFactor *f, int i, const int words) {
 // x <- L^-1 x for the numbers of a lane, from the first row. A row waits for its next column.
 WARP_INLINE void warp_lower(const WarpFactor *f, SnLane *lane, const sn_real *inv, sn_real *x, const int rows) {
   WarpRow row[SN_WARP_ROWS];
-  SN_UNROLL for (int r = 0; r < rows; ++r) row[r] = warp_row(f, lane->id + SN_WARP * r, r / 2 + 1);
+  SN_UNROLL for (int r = 0; r < rows; ++r) row[r] = warp_row(f, sn_lane_id(lane) + SN_WARP * r, r / 2 + 1);
   SN_UNROLL for (int slot = 0; slot < rows; ++slot) {
     const int end = sn_mini(f->nv, SN_WARP * (slot + 1));
     for (int b = SN_WARP * slot; b < end; ++b) {
@@ -320,13 +320,14 @@ WARP_INLINE void warp_solve_hessian(const SnModel *m, const SnWorld *w, SnLane *
   const WarpFactor f = warp_factor_of(m, w);
   sn_real mine[SN_WARP_ROWS], inv[SN_WARP_ROWS];
   SN_UNROLL for (int r = 0; r < rows; ++r) {
-    const int i = lane->id + SN_WARP * r;
+    const int i = sn_lane_id(lane) + SN_WARP * r;
     mine[r] = i < f.nv ? x[i] : 0;
     inv[r] = i < f.nv ? f.inv[i] : 0;
   }
   warp_upper(&f, lane, inv, mine, rows);
   warp_lower(&f, lane, inv, mine, rows);
-  SN_UNROLL for (int r = 0; r < rows; ++r) if (lane->id + SN_WARP * r < f.nv) x[lane->id + SN_WARP * r] = mine[r];
+  SN_UNROLL for (int r = 0; r < rows; ++r) if (sn_lane_id(lane) + SN_WARP * r < f.nv)
+      x[sn_lane_id(lane) + SN_WARP * r] = mine[r];
 }
 
 // ---- each with a constant number of dofs a lane, so that they stay in registers

@@ -31,7 +31,7 @@ SN_INLINE void warp_subtract(WarpSum *sum, int k, int n, sn_real term) {
 
 // x <- L^-T x for the rows in sum, from the leaves.
 SN_INLINE void warp_solve_leaves(const SnModel *m, SnLane *lane, const sn_real *LD, WarpSum *sum, const int rows) {
-  const int nv = m->nv, id = lane->id, *rowadr = m->M_rowadr;
+  const int nv = m->nv, id = sn_lane_id(lane), *rowadr = m->M_rowadr;
   int last[SN_WARP_ROWS], depth[SN_WARP_ROWS];
   SN_UNROLL for (int r = 0; r < rows; ++r) {
     const int i = id + SN_WARP * r;
@@ -51,7 +51,7 @@ SN_INLINE void warp_solve_leaves(const SnModel *m, SnLane *lane, const sn_real *
 
 // x <- L^-1 x for the rows in sum, from the roots. A row waits for its next column.
 SN_INLINE void warp_solve_roots(const SnModel *m, SnLane *lane, const sn_real *LD, WarpSum *sum, const int rows) {
-  const int nv = m->nv, id = lane->id, *colind = m->M_colind;
+  const int nv = m->nv, id = sn_lane_id(lane), *colind = m->M_colind;
   int adr[SN_WARP_ROWS], next[SN_WARP_ROWS], done[SN_WARP_ROWS], n[SN_WARP_ROWS];
   SN_UNROLL for (int r = 0; r < rows; ++r) {
     const int i = id + SN_WARP * r;
@@ -77,7 +77,7 @@ SN_INLINE void warp_solve_roots(const SnModel *m, SnLane *lane, const sn_real *L
 // Both, with `rows` rows a lane: a constant where it is called, so that they stay in registers.
 SN_INLINE void warp_solve(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x,
                           const int rows) {
-  const int nv = m->nv, id = lane->id;
+  const int nv = m->nv, id = sn_lane_id(lane);
   WarpSum sum[SN_WARP_ROWS];
   SN_UNROLL for (int r = 0; r < rows; ++r) {
     const int i = id + SN_WARP * r;

@@ -276,7 +276,7 @@ SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat,
   const int *dof = m->doflevel_dof + m->doflevel_adr[level];
   const int rows = m->doflevel_adr[level + 1] - m->doflevel_adr[level], columns = level + 1;
   int width = 1;
-  while (width < SN_FACTOR_WIDTH && rows * columns > width * lane->n) width *= 2;
+  while (width < SN_FACTOR_WIDTH && rows * columns > width * sn_lane_count(lane)) width *= 2;
   const int pieces = (columns + width - 1) / width;
   SN_FOR(k, rows * pieces) {
     const int i = dof[k / pieces], col = k % pieces * width;

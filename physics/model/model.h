@@ -286,7 +286,7 @@ typedef struct SnModel {
 
   SnOption opt;
 
-#define SN_MODEL_FIELD(type, name, rows, cols) type *name;
+#define SN_MODEL_FIELD(type, name, rows, cols) SN_GLOBAL(type) name;
 #include "physics/model/model_fields.inc"
 #include "physics/model/setup_fields.inc"
 #undef SN_MODEL_FIELD

@@ -79,11 +79,24 @@ typedef struct SnAdjointHost {
   struct SnModelBar *model;   // gets the derivatives by the model; NULL: nobody asks for them, as of columns
 } SnAdjointHost;
 
-typedef struct SnAdjoint {
-  SnAdjointHost *host;  // has what is for the CPU alone; NULL on devices, whose blocks share memory with this
-#define SN_ADJOINT_FIELD(group, type, name, rows, cols) type *name;
+enum {
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) SN_ADJOINT_##name,
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
+  SN_NADJOINT
+};
+#if defined(__CUDACC__)
+#define SN_ADJOINT_POINTER(type, name) SnField<type, SN_FIELD_OF_ADJOINT, SN_ADJOINT_##name> name
+#else
+#define SN_ADJOINT_POINTER(type, name) type *name
+#endif
+typedef struct SnAdjoint {
+#define SN_ADJOINT_FIELD(group, type, name, rows, cols) SN_ADJOINT_POINTER(type, name);
+#include "physics/world/adjoint_fields.inc"
+#undef SN_ADJOINT_FIELD
+#if !defined(__CUDACC__)
+  SnAdjointHost *host;  // has what is for the CPU alone; NULL in the place of a device
+#endif
 } SnAdjoint;
 
 // Points the fields of a into memory at `base` (64-byte aligned), or, when base is NULL, only counts. Returns the bytes

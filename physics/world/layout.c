@@ -1,21 +1,8 @@
 // Memory of worlds and adjoints: fields in the order of their list.
 #include "physics/world/layout.h"
 
-enum {
-#define SN_WORLD_FIELD(stage, type, name, rows, cols) WORLD_FIELD_##name,
-#include "physics/world/world_fields.inc"
-#undef SN_WORLD_FIELD
-  WORLD_FIELD_warn,
-  WORLD_FIELDS
-};
-enum {
-#define SN_ADJOINT_FIELD(group, type, name, rows, cols) ADJOINT_FIELD_##name,
-#include "physics/world/adjoint_fields.inc"
-#undef SN_ADJOINT_FIELD
-  ADJOINT_FIELDS
-};
-static_assert((int)WORLD_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
-static_assert((int)ADJOINT_FIELDS <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
+static_assert((int)SN_NWORLD <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
+static_assert((int)SN_NADJOINT <= (int)SN_LAYOUT_FIELDS, "capacity of a layout");
 
 #if !defined(__CUDACC__)
 typedef struct LayoutFields {
@@ -132,29 +119,29 @@ SnCode sn_adjoint_place(const SnModel *m, SnLayout *layout, SnError *err) {
   layout_adjoint(m, &f);
   return layout_make("adjoint", &f, SN_LAYOUT_LINE, NULL, layout, err);
 }
-#endif
 
 // Where field i is.
-SN_INLINE void *layout_at(const SnLayout *layout, int i, void *memory, void *growing) {
+static void *layout_at(const SnLayout *layout, int i, void *memory, void *growing) {
   const uint32_t place = layout->place[i];
   unsigned char *base = (unsigned char *)((place & 1u) ? growing : memory);
   return base ? base + (place & ~1u) : NULL;
 }
 
 #if !defined(SN_PACK)
-SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *memory, void *growing) {
+void sn_world_bind(const SnLayout *layout, SnWorld *w, void *memory, void *growing) {
 #define SN_WORLD_FIELD(stage, type, name, rows, cols) \
-  w->name = (type *)layout_at(layout, WORLD_FIELD_##name, memory, growing);
+  w->name = (type *)layout_at(layout, SN_WORLD_##name, memory, growing);
 #include "physics/world/world_fields.inc"
 #undef SN_WORLD_FIELD
-  w->warn = (int *)layout_at(layout, WORLD_FIELD_warn, memory, growing);
+  w->warn = (int *)layout_at(layout, SN_WORLD_warn, memory, growing);
 }
 #endif
 
-SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *memory) {
+void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *memory) {
   a->host = NULL;
 #define SN_ADJOINT_FIELD(group, type, name, rows, cols) \
-  a->name = (type *)layout_at(layout, ADJOINT_FIELD_##name, memory, NULL);
+  a->name = (type *)layout_at(layout, SN_ADJOINT_##name, memory, NULL);
 #include "physics/world/adjoint_fields.inc"
 #undef SN_ADJOINT_FIELD
 }
+#endif

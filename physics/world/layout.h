@@ -6,7 +6,6 @@
 
 #include "physics/world/adjoint.h"
 
-enum { SN_LAYOUT_FIELDS = 192 };  // capacity; layout.c asserts that there is enough
 // Gives what fields begin at multiples of [bytes]: cache lines, or what any access needs, where every byte counts.
 enum { SN_LAYOUT_LINE = 64, SN_LAYOUT_DENSE = 16 };
 
@@ -48,8 +47,10 @@ typedef struct SnLayoutField {
 bool sn_world_field(const SnModel *m, int i, SnLayoutField *field);
 bool sn_adjoint_field(const SnModel *m, int i, SnLayoutField *field);
 
+#if !defined(__CUDACC__)
 // Point the fields into memory (64-byte aligned; growing may be NULL where the layout has none). One lane calls them.
-SN_FUNC void sn_world_bind(const SnLayout *layout, SnWorld *w, void *memory, void *growing);
-SN_FUNC void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *memory);
+void sn_world_bind(const SnLayout *layout, SnWorld *w, void *memory, void *growing);
+void sn_adjoint_bind(const SnLayout *layout, SnAdjoint *a, void *memory);
+#endif
 
 #endif

@@ -7,6 +7,12 @@
 #include "physics/model/model.h"
 #include "physics/world/history.h"
 
+enum { SN_LAYOUT_FIELDS = 192 };  // most fields of a world, or of an adjoint; layout.c asserts that there is enough
+
+#if defined(__CUDACC__)
+#include "physics/world/device_field_private.h"
+#endif
+
 // Holds the settings of contacts from distance (CFD; A. Paulus et al., 2025, arXiv 2506.14186): bodies that do not
 // touch push each other a little. Pairs that take part and are closer than solimp[2] to touching make a row. The
 // impedance goes from solimp[0] at that distance to solimp[1] at touch. Between them lies MuJoCo's spline of midpoint
@@ -86,11 +92,23 @@ typedef enum SnStage {
 // Points to the fields in the world's one block of memory. Scalars are pointers too (*w->ncon, w->time[0]): so one
 // table (world_fields.inc) lays out, copies, poisons and compares all of them. All lanes of a block see what one
 // writes.
-typedef struct SnWorld {
-#define SN_WORLD_FIELD(stage, type, name, rows, cols) type *name;
+enum {
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) SN_WORLD_##name,
 #include "physics/world/world_fields.inc"
 #undef SN_WORLD_FIELD
-  int *warn;  // SN_WARN_* bits (1)
+  SN_WORLD_warn,
+  SN_NWORLD
+};
+#if defined(__CUDACC__)
+#define SN_WORLD_POINTER(type, name) SnField<type, SN_FIELD_OF_WORLD, SN_WORLD_##name> name
+#else
+#define SN_WORLD_POINTER(type, name) type *name
+#endif
+typedef struct SnWorld {
+#define SN_WORLD_FIELD(stage, type, name, rows, cols) SN_WORLD_POINTER(type, name);
+#include "physics/world/world_fields.inc"
+#undef SN_WORLD_FIELD
+  SN_WORLD_POINTER(int, warn);  // SN_WARN_* bits (1)
 } SnWorld;
 
 enum { SN_MAXSLIP = 5 };  // most rows that the noslip solver solves together: friction of a contact of condim 6

@@ -37,8 +37,8 @@ typedef struct SnBackendOptions {
   int device;          // index among the devices of its kind
   double memory;       // budget [bytes]; 0: what the device has
   const char *fault;   // emulator: when it shall fail, see cuda/device/device.h; NULL or "": never
-  // To measure what is best on a device: threads of a world, 32, 64, ..., 256; of rollouts 2, 4, 8, 16, too. 1: see
-  // sinew.h; 0: what the library thinks.
+  // Sets the threads that a world of a rollout has on a device: 1, 8 or 32 (sinew.h); 0: what is best. Other worlds
+  // have 32.
   int block_threads;
 } SnBackendOptions;
 

@@ -52,7 +52,7 @@ typedef enum SnItem {
 // Items are the scalars, points or rotations that a term compares with its target.
 typedef struct SnCost {
 #define SN_COST_SIZE(name) int name;
-#define SN_COST_FIELD(type, name, rows, cols) type *name;
+#define SN_COST_FIELD(type, name, rows, cols) SN_GLOBAL(type) name;
 #include "planner/cost/cost_fields.inc"
   struct SnCostOwner *owner;  // names and schedules: host only
 } SnCost;

@@ -54,7 +54,7 @@ SN_FUNC void sn_noise_add(const SnModel *m, const SnNoise *noise, int control, c
 SN_FUNC void sn_candidate_controls(const SnModel *m, const SnNoise *noise, int candidate, SnLane *lane,
                                    const sn_real *base, int nstep, sn_real *scratch, sn_real *ctrl) {
   const int nu = m->nu, knots = noise->knots;
-  sn_real *h = scratch, *white = h + knots * (1 + 2 * lane->id), *knot = white + knots;
+  sn_real *h = scratch, *white = h + knots * (1 + 2 * sn_lane_id(lane)), *knot = white + knots;
   if (candidate == 0) {
     SN_FOR(i, nstep * nu) ctrl[i] = base[i];
     SN_SYNC(lane);

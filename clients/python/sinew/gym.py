@@ -73,7 +73,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Array, Array, NDArray[Any]]):
     device : str
         "cpu" or "cuda".
     block_threads : int
-        Threads of a world on a device, as `sinew.rollout` takes them: 1 is for twenty thousand bodies and more.
+        Threads of a world on a device, 1, 8, 32, or 0 for what is best, as `sinew.rollout` takes them: 1 is for twenty
+        thousand bodies and more.
     """
 
     def __init__(

@@ -314,10 +314,10 @@ def rollout(
         A model for each rollout, on the CPU alone: copies of `model` with other numbers (`Model.replace`) or options.
         Derivatives are those of its own model. Where state and controls have one row, there are as many rollouts.
     block_threads : int
-        Threads of a world on a device: 32, 64, ..., 256; 0: 32. Without `gradients` also 2, 4, 8, 16, and 0 gives 8
-        where there are more rollouts than the device runs at once with 32. With 1 a thread has a world alone: faster
-        from some twenty thousand rollouts on, slower for few. The device then keeps room for all threads that it could
-        run at once, tens of GB for a hand. With fewer than 32 last digits differ from those of 32.
+        Threads of a world on a device: 1, 8 or 32; with `gradients` it has 32 in any case. 0 is what is best: 32,
+        or 8 where there are more rollouts than the device runs at once with 32. With 1 a thread has a world alone:
+        faster from some twenty thousand rollouts on, slower for few. The device then keeps room for all threads that it
+        could run at once, tens of GB for a hand. With fewer than 32 last digits differ from those of 32.
 
     Returns
     -------

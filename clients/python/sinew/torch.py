@@ -161,7 +161,7 @@ def rollout(
     models : sequence of Model, optional
         A model for each rollout, as `sinew.rollout` takes them.
     block_threads : int
-        Threads of a world on a device, as `sinew.rollout` takes them.
+        Threads of a world on a device, 1, 8, 32, or 0 for what is best, as `sinew.rollout` takes them.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def _moved(device: str, block_threads: int) -> dict[str, np.ndarray]:
     return {name: getattr(got, name) for name in OUTPUTS} | ways
 
 
-@pytest.mark.parametrize("block_threads", [0, 1, 64])
+@pytest.mark.parametrize("block_threads", [0, 1, 8, 32])
 def test_threads_of_a_world_do_not_change_results(there: On, block_threads: int) -> None:
     want = _moved("cpu", 0)
     got = there(_moved, DEVICE, block_threads)
@@ -76,8 +76,9 @@ def test_a_world_too_large_for_a_thread_is_refused_in_words(there: On) -> None:
 @pytest.mark.parametrize(
     ("block_threads", "text"),
     [
-        (33, "block threads: 33, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to 256"),
-        (512, "block threads: 512, allowed are 1, 2,"),
+        (33, "block threads: 33, allowed are 1, 8 and 32, and 0 for what is best"),
+        (16, "block threads: 16, allowed are 1, 8 and 32,"),
+        (64, "block threads: 64, allowed are 1, 8 and 32,"),
         (-1, "block_threads: -1, allowed is at least 0"),
     ],
 )

@@ -113,30 +113,43 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
 
 // ---- kernels ----
 
-// Those whose threads have a world alone come last.
-static const char kernels[SN_NKERNEL + SN_NTHREADKERNEL];
+// Those with a warp for a world; that of ROLLOUT with a part of one; those whose threads have a world alone.
+enum { PART = SN_NKERNEL, ALONE };
+static const char kernels[ALONE + SN_NTHREADKERNEL];
 
-const void *sn_kernel_function(SnKernel kernel) { return &kernels[kernel]; }
-const void *sn_thread_kernel_function(int i) { return &kernels[SN_NKERNEL + i]; }
+#define KERNEL_FUNCTION(name, body, text) \
+  const void *body##_32(void) { return &kernels[SN_KERNEL_##name]; }
+SN_KERNELS(KERNEL_FUNCTION)
+#undef KERNEL_FUNCTION
+const void *sn_kernel_rollout_8(void) { return &kernels[PART]; }
+const void *sn_thread_kernel_function(int i) { return &kernels[ALONE + i]; }
+
+// Whether the threads of a block are those that the text of kernel k counts on: how many lanes a world has is a
+// constant there, and blocks of such kernels have a row for each world.
+static bool has_its_threads(int k, dim3 block) {
+  const unsigned lanes = k == PART ? SN_PART_OF_WARP : SN_WARP;
+  return block.x * block.y <= SN_KERNEL_BLOCK && block.z == 1 && (k >= ALONE ? block.y == 1 : block.x == lanes);
+}
 
 cudaError_t cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t bytes,
                              cudaStream_t stream) {
   const SnWork *work = arguments[0];
   const int k = (int)((const char *)kernel - kernels);
-  const bool alone = k >= SN_NKERNEL;
-  const size_t most = alone ? sn_thread_kernel_bytes(k - SN_NKERNEL) : work->block.stride;
+  const bool alone = k >= ALONE;
+  const size_t most = alone ? sn_thread_kernel_bytes(k - ALONE) : work->block.stride;
   SnLaneShared shared;
   SnLane lane = {.id = 0, .n = 1, .shared = &shared};
   (void)stream;
   if (state() != cudaSuccess) return state();
-  if (bytes > 0 || grid.x * (alone ? block.x : block.y) < (unsigned)work->blocks) return cudaErrorInvalidConfiguration;
+  if (bytes > 0 || !has_its_threads(k, block) || grid.x * (alone ? block.x : block.y) < (unsigned)work->blocks)
+    return cudaErrorInvalidConfiguration;
   void *own = alone ? aligned_alloc(64, most) : NULL;
   if (alone && !own) return cudaErrorMemoryAllocation;
   for (int i = 0; i < work->blocks && work->model.nbody > 0; ++i) {
     void *mine = alone ? own : sn_kernel_slot(work, i);
     memset(mine, 0xff, most);
     memset(&shared, 0xff, sizeof shared);
-    sn_kernel_body(alone ? SN_KERNEL_ROLLOUT : (SnKernel)k, work, i, work->blocks, &lane, mine);
+    sn_kernel_body(k >= PART ? SN_KERNEL_ROLLOUT : (SnKernel)k, work, i, work->blocks, &lane, mine);
   }
   free(own);
   return cudaSuccess;

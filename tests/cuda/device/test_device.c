@@ -255,12 +255,22 @@ static void wrong_calls_lose_the_device(void **state) {
 
 static void wrong_launches_lose_the_device(void **state) {
   (void)state;
-  const SnLaunchShape wrong[] = {{0, 32}, {1, 0}, {1, SN_KERNEL_THREADS + 1}, {1, 1}};
-  const char *text[] = {"0 blocks", "0 threads", "257 threads", "a thread has no world alone in it"};
-  for (int i = 0; i < 4; ++i) {
+  static const struct {
+    SnKernel kernel;
+    SnLaunchShape shape;
+    const char *text;
+  } wrong[] = {{SN_KERNEL_MAKE, {0, 32}, "launch of kernel MAKE: 0 blocks"},
+               {SN_KERNEL_MAKE, {1, 0}, "launch of kernel MAKE: 0 threads a world, which it does not have"},
+               {SN_KERNEL_MAKE, {1, 1}, "launch of kernel MAKE: 1 threads a world, which it does not have"},
+               {SN_KERNEL_MAKE, {1, 8}, "launch of kernel MAKE: 8 threads a world, which it does not have"},
+               {SN_KERNEL_MAKE, {1, 64}, "launch of kernel MAKE: 64 threads a world, which it does not have"},
+               {SN_KERNEL_ROLLOUT, {1, 0}, "launch of kernel ROLLOUT: 0 threads a world, which it does not have"},
+               {SN_KERNEL_ROLLOUT, {1, 16}, "launch of kernel ROLLOUT: 16 threads a world, which it does not have"},
+               {SN_KERNEL_ROLLOUT, {1, 64}, "launch of kernel ROLLOUT: 64 threads a world, which it does not have"}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
     Fixture r = open_fixture("");
-    r.d->launch(r.d, r.s, SN_KERNEL_MAKE, &wrong[i], &r.work);
-    expect_lost(&r, text[i]);
+    r.d->launch(r.d, r.s, wrong[i].kernel, &wrong[i].shape, &r.work);
+    expect_lost(&r, wrong[i].text);
   }
   Fixture r = open_fixture("");
   r.work.block.world.bytes = SLOT;  // more than the slot has
@@ -368,13 +378,16 @@ static void launches_may_be_slow(void **state) {
 static void resident_blocks(void **state) {
   (void)state;
   Fixture r = open_fixture(""), few = open_fixture("resident:3");
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 256), 4);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 8), 128);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 32), 32);
-  assert_int_equal(r.d->resident(r.d, SN_KERNEL_MAKE, 512), 0);
-  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 256), 1);
-  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 32), 3);
-  assert_int_equal(few.d->resident(few.d, SN_KERNEL_MAKE, 8), 12);
+  for (int k = 0; k < SN_NKERNEL; ++k) {
+    const SnKernel kernel = (SnKernel)k;
+    const bool parts = kernel == SN_KERNEL_ROLLOUT;  // are for it alone
+    assert_int_equal(r.d->resident(r.d, kernel, 32), 32);
+    assert_int_equal(r.d->resident(r.d, kernel, 8), parts ? 128 : 0);
+    assert_int_equal(few.d->resident(few.d, kernel, 32), 3);
+    assert_int_equal(few.d->resident(few.d, kernel, 8), parts ? 12 : 0);
+    static const int none[] = {-8, 0, 1, 16, 33, 64, 256};
+    for (size_t i = 0; i < sizeof none / sizeof *none; ++i) assert_int_equal(r.d->resident(r.d, kernel, none[i]), 0);
+  }
   close_fixture(&r);
   close_fixture(&few);
 }

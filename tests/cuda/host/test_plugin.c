@@ -33,21 +33,23 @@ static void refusals(void **state) {
   for (int i = 1; names[i]; ++i) assert_string_equal(names[i], "cuda");
 }
 
-// Blocks have whole warps, or a warp is shared out evenly.
+// A world has a number of threads that there are kernels for.
 static void block_options(void **state) {
   (void)state;
   SnError err = {0};
   SnBackendOptions options = sn_default_backend_options();
   options.folder = SN_TEST_LIBRARIES;
-  static const int wrong[] = {33, 12, -8, 288};
+  static const int wrong[] = {33, 12, -8, -1, 2, 4, 16, 64, 256, 288}, right[] = {0, 1, 8, 32};
   for (size_t k = 0; k < sizeof wrong / sizeof *wrong; ++k) {
     char words[80];
     options.block_threads = wrong[k];
     assert_null(sn_backend_open("emulator_double", NULL, &options, &err));
-    snprintf(words, sizeof words, "%d, allowed are 1, 2, 4, 8, 16 and multiples of 32 up to 256", wrong[k]);
+    snprintf(words, sizeof words, "block threads: %d, allowed are 1, 8 and 32, and 0 for what is best", wrong[k]);
     assert_non_null(strstr(err.text, words));
     assert_int_equal(err.code, SN_ERR_ARGUMENT);
   }
+  for (size_t k = 0; k < sizeof right / sizeof *right; ++k)
+    sn_backend_free(open_threads("emulator_double", right[k], ""));
 }
 
 static void description(void **state) {
@@ -101,29 +103,46 @@ static int no_sweep(SnDevice *d, SnKernel kernel, int threads) {
   return kernel == SN_KERNEL_SWEEP ? 0 : 128 / threads;
 }
 
+// Looks at the shapes of a model for which so many threads a world were asked for (0: as the library thinks): rollouts
+// alone have fewer than a warp.
+static void check_shapes(const Scene *x, const SnDeviceModel *model, int asked) {
+  SnLayout line, bars;
+  assert_int_equal(sn_world_place(x->m, SN_LAYOUT_LINE, &line, NULL), SN_OK);
+  assert_int_equal(sn_adjoint_place(x->m, &bars, NULL), SN_OK);
+  for (int k = 0; k < SN_NKERNEL; ++k) {
+    const SnKernelShape *s = &model->shape[k];
+    const int threads = asked == 8 && k == SN_KERNEL_ROLLOUT ? 8 : 32;
+    const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
+    const bool adjoint = k == SN_KERNEL_SWEEP || k == SN_KERNEL_JACOBIAN;
+    assert_true(s->threads == threads && s->resident == 3 * 32 * 32 / threads && s->slot.stride % 64 == 0);
+    assert_true(s->slot.world.bytes == (world ? line.bytes : 0) && s->slot.adjoint.bytes == (adjoint ? bars.bytes : 0));
+    assert_true(s->slot.stride == SN_KERNEL_HEAD + s->slot.world.bytes + s->slot.adjoint.bytes);
+  }
+  // Of what parts of a warp have slots of warps have room for, at least.
+  const SnKernelShape *many = &model->many;
+  assert_true(many->threads == (asked ? 0 : 8) && many->resident == (asked ? 0 : 3 * 128));
+  assert_true(asked || many->slot.stride > SN_KERNEL_HEAD);
+  assert_true(many->slot.stride <= model->shape[SN_KERNEL_ROLLOUT].slot.stride);
+}
+
 // A block has room for its head, and for what its kernel works on by itself. A device that a kernel does not run on
 // gets no model.
 static void shapes(void **state) {
   const Scene *x = *state;
   SnError err = {0};
-  SnBackend *b = open_threads("emulator_double", 64, "multiprocessors:3");
-  SnBackendModel *d = scene_load(b, x, 4);
-  SnLayout line, bars;
-  assert_int_equal(sn_world_place(x->m, SN_LAYOUT_LINE, &line, NULL), SN_OK);
-  assert_int_equal(sn_adjoint_place(x->m, &bars, NULL), SN_OK);
-  for (int k = 0; k < SN_NKERNEL; ++k) {
-    const SnKernelShape *s = &d->model->shape[k];
-    const bool world = k == SN_KERNEL_ROLLOUT || k == SN_KERNEL_FORWARD || k == SN_KERNEL_JACOBIAN;
-    const bool adjoint = k == SN_KERNEL_SWEEP || k == SN_KERNEL_JACOBIAN;
-    assert_true(s->threads == 64 && s->resident == 3 * 16 && s->slot.stride % 64 == 0);
-    assert_true(s->slot.world.bytes == (world ? line.bytes : 0) && s->slot.adjoint.bytes == (adjoint ? bars.bytes : 0));
-    assert_true(s->slot.stride == SN_KERNEL_HEAD + s->slot.world.bytes + s->slot.adjoint.bytes);
+  static const int asked[] = {0, 8, 32};
+  for (size_t k = 0; k < sizeof asked / sizeof *asked; ++k) {
+    SnBackend *b = open_threads("emulator_double", asked[k], "multiprocessors:3");
+    SnBackendModel *d = scene_load(b, x, 4);
+    check_shapes(x, d->model, asked[k]);
+    sn_backend_unload(b, d);
+    sn_backend_free(b);
   }
-  sn_backend_unload(b, d);
+  SnBackend *b = open_threads("emulator_double", 32, "multiprocessors:3");
   device_behind(b)->resident = no_sweep;
   assert_null(sn_backend_load(b, x->m, x->cost, 4, &err));
   assert_int_equal(err.code, SN_ERR_LIMIT);
-  assert_non_null(strstr(err.text, "emulator: kernel SWEEP does not run on this device with 64 threads"));
+  assert_non_null(strstr(err.text, "emulator: kernel SWEEP does not run on this device with 32 threads"));
   sn_backend_free(b);
 }
 

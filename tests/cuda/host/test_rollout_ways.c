@@ -1,9 +1,9 @@
 // Rollouts whose worlds have a part of a warp or a thread each, on the emulator: the same results as a warp gives, also
-// where a thread has no room for what a world needs.
+// where neither has room for what a world needs.
 #include "tests/cuda/plugin_fixture.h"
 
 enum { STEPS = 30, COUNT = 300 };  // of which the emulator runs 256 at once by threads, all by parts, 128 by warps
-enum { WARPS = 32, THREADS = 1, AUTO = 0 };
+enum { WARPS = 32, PARTS = 8, THREADS = 1, AUTO = 0 };
 
 // The same at once and in slices of time, by that way in one library as by warps in the other. Ends the scene. Returns
 // in how many slices it was; nothing was full.
@@ -45,7 +45,9 @@ static int compare_task(const char *task, bool noisy, const char *warp, const ch
 static void as_by_warps(void **state) {
   (void)state;
   static const char *const tasks[] = {"arm_reach", "billiard"}, *const libraries[] = {"emulator_double", "emulator"};
-  for (int way = AUTO; way <= THREADS; ++way) {
+  static const int ways[] = {AUTO, PARTS, THREADS};
+  for (int i = 0; i < 3; ++i) {
+    const int way = ways[i];
     for (int k = 0; k < 4; ++k) compare_task(tasks[k % 2], k % 2, libraries[k / 2], libraries[k / 2], way);
 #if defined(SN_TEST_FAKE_CUDA)
     for (int k = 0; k < 2; ++k) compare_task(tasks[k], k, "emulator", "cuda", way);
@@ -60,7 +62,7 @@ static void many_by_parts(void **state) {
   (void)state;
   const int warps = compare_task("arm_reach", true, "emulator", "emulator", WARPS);
   const int parts = compare_task("arm_reach", true, "emulator", "emulator", AUTO);
-  const int asked = compare_task("arm_reach", true, "emulator", "emulator", 8);
+  const int asked = compare_task("arm_reach", true, "emulator", "emulator", PARTS);
   print_message("%d slices by warps, %d by parts\n", warps, parts);
   assert_true(parts < warps && asked == parts);
 }
@@ -114,24 +116,23 @@ static void batches_together(void **state) {
   sn_backend_free(b);
 }
 
-// Forty contacts are what a thread has room for. A world that has more is computed again by a warp: nothing is lost,
-// and nobody is told that anything were full. So it is at once, and in slices of time.
-static void more_contacts_than_a_thread_has(void **state) {
+// Forty contacts are what a thread has room for, 64 a part of a warp. A world that has more is computed again by a
+// warp: nothing is lost, and nobody is told that anything were full. So it is at once, and in slices of time.
+static void more_contacts_than_there_is_room_for(void **state) {
   (void)state;
-  const int balls[] = {8, 44};
-  for (int k = 0; k < 2; ++k) {
+  const int balls[] = {8, 44, 60, 72}, way[] = {THREADS, THREADS, AUTO, AUTO}, count[] = {4, 4, 160, 160};
+  for (int k = 0; k < 4; ++k) {
     Scene x;
     scene_balls(&x, balls[k], false);
-    compare(&x, 3, 4, true, "emulator", "emulator", THREADS, 3);
+    compare(&x, 3, count[k], true, "emulator", "emulator", way[k], 3);
   }
 }
 
 // Those alone are computed again that did not fit: one of five hundred has its balls on the plane, the others above it.
-static void one_of_many(void **state) {
-  (void)state;
+static void one_has_no_room(int way, int balls) {
   enum { MANY = 500, SHORT = 2, ONE = 377 };
   Scene x;
-  scene_balls(&x, 44, false);
+  scene_balls(&x, balls, false);
   const size_t nq = (size_t)x.m->nq;
   double *qpos = calloc(MANY * nq, sizeof *qpos), *zero = calloc(MANY * (size_t)x.m->nv, sizeof *zero);
   SnState states[MANY];
@@ -140,21 +141,27 @@ static void one_of_many(void **state) {
     if (i != ONE) qpos[(size_t)i * nq + 2] += 1 + 0.01 * i;
     states[i] = (SnState){.qpos = qpos + (size_t)i * nq, .qvel = zero};
   }
-  SnBackend *threads = open_threads("emulator", THREADS, ""), *warps = open_threads("emulator", WARPS, "");
+  SnBackend *ways = open_threads("emulator", way, ""), *warps = open_threads("emulator", WARPS, "");
   Rollouts want = rollouts_make(&x, SHORT, MANY, false), r = rollouts_make(&x, SHORT, MANY, false);
   want.batch.state = r.batch.state = states;
   want.batch.nstate = r.batch.nstate = MANY;
   rollouts_run(&x, warps, &want);
-  rollouts_run(&x, threads, &r);
+  rollouts_run_as(&x, ways, &r, true);
   rollouts_equal(&want, &r);
   for (int i = 0; i < MANY; ++i) assert_int_equal(r.batch.warn[i], 0);
   rollouts_free(&want);
   rollouts_free(&r);
   sn_backend_free(warps);
-  sn_backend_free(threads);
+  sn_backend_free(ways);
   scene_close(&x);
   free(qpos);
   free(zero);
+}
+
+static void one_of_many(void **state) {
+  (void)state;
+  one_has_no_room(THREADS, 44);
+  one_has_no_room(AUTO, 70);
 }
 
 // A world that no thread has the memory for is refused when its model is loaded, with both numbers. So is one for which
@@ -186,7 +193,7 @@ static void refused(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(as_by_warps),      cmocka_unit_test(many_by_parts),
-      cmocka_unit_test(batches_together), cmocka_unit_test(more_contacts_than_a_thread_has),
+      cmocka_unit_test(batches_together), cmocka_unit_test(more_contacts_than_there_is_room_for),
       cmocka_unit_test(one_of_many),      cmocka_unit_test(refused)};
   return cmocka_run_group_tests(tests, open_arm, close_arm);
 }
