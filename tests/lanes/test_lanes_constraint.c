@@ -39,8 +39,9 @@ static sn_real *outputs(const SnOracle *o, size_t *n) {
   return out;
 }
 
-// Numbers of lanes, 0 at the end. A warp has a way of its own through the factor of H and its solves.
-static const int few[] = {2, 5, 0}, a_warp[] = {SN_WARP, 0};
+// Numbers of lanes, 0 at the end. A warp has a way of its own through the factor of H and its solves, a part of one,
+// with a lane for each row of a supernode, through the solves.
+static const int few[] = {2, 5, 8, 0}, a_warp[] = {SN_WARP, 0};
 
 static void compare(SnOracle *o, const int *lanes) {
   size_t n, k;

@@ -57,7 +57,7 @@ static void compare(const Scene *x, const SnWorld *at, const Work *work, int lan
 
 // Numbers of lanes, 0 at the end. More than a warp's 32, and than the parts of a sum, take ways of their own: all
 // works have them, on the first model.
-static const int some[] = {5, 0}, many[] = {2, 32, 40, 0};
+static const int some[] = {5, 0}, many[] = {2, 8, 32, 40, 0};
 
 // From a state that is drawn, with a task that looks at all that moves.
 static void small_models(void **state) {
