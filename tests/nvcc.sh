@@ -27,9 +27,9 @@ cmake --build "$out" --target sinew_cuda sinew_cuda_double open_device cuda_devi
 # double product (the constant pi/2 2^-64 below) to reduce arguments beyond 10^5: these three lines are its own.
 ptx=("$out"/cuda/keep_cuda/*/*.ptx)
 doubles=$(grep -hE '\.f64' "${ptx[@]}" | grep -vE '\.reg \.f64|cvt\.rn\.f64\.s64|mul\.f64.*0d3BF921FB54442D19' || true)
-back=$(echo "$doubles" | grep -cE 'cvt\.rn\.f32\.f64' || true)
+back=$(echo "$doubles" | grep -cE 'cvt\.rn(\.ftz)?\.f32\.f64' || true)
 reductions=$(grep -cE 'mul\.f64.*0d3BF921FB54442D19' <(cat "${ptx[@]}") || true)
-if echo "$doubles" | grep -vE 'cvt\.rn\.f32\.f64' | grep . || [ "$back" != "$reductions" ]; then
+if echo "$doubles" | grep -vE 'cvt\.rn(\.ftz)?\.f32\.f64' | grep . || [ "$back" != "$reductions" ]; then
   echo "double arithmetic in the float build" >&2
   exit 1
 fi
