@@ -310,15 +310,19 @@ static SnCode describe(SnCuda *c, SnError *err) {
   return SN_OK;
 }
 
-// The driver keeps room for the stacks of all threads that can be resident at once.
+// The driver keeps room for the stacks of all threads that can be resident at once. A larger stack takes what it is
+// larger by.
 static SnCode check_stack(SnCuda *c, const char *name, size_t stack, SnError *err) {
-  const size_t threads =
-      (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)c->device.multiprocessors;
-  const size_t left = memory_free(&c->device);
-  if (stack * threads <= left) return SN_OK;
+  SnDevice *d = &c->device;
+  const size_t there = stacks[c->index % 64], more = stack > there ? stack - there : 0;
+  const size_t threads = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)d->multiprocessors;
+  const size_t left = memory_free(d);
+  if (d->lost) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason);
+  if (more * threads <= left) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT,
-                 "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB for %zu threads; %.2f GiB are free",
-                 c->index, c->device.text, name, stack, (double)stack * (double)threads / (1 << 30), threads,
+                 "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB more for %zu threads; %.2f GiB are "
+                 "free",
+                 c->index, d->text, name, stack, (double)more * (double)threads / (1 << 30), threads,
                  (double)left / (1 << 30));
 }
 
@@ -331,9 +335,9 @@ static SnCode load_kernel(SnCuda *c, SnDeviceStream *s, SnKernel kernel, int thr
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,
                    d->text, d->reason);
-  note_stack(c, about->localSizeBytes);
   const SnCode code = check_stack(c, sn_kernel_name(kernel), about->localSizeBytes, err);
   if (code != SN_OK) return code;
+  note_stack(c, about->localSizeBytes);
   SnWork *nothing = calloc(1, sizeof *nothing);
   if (!nothing) return sn_fail(err, SN_ERR_MEMORY, "cuda: device %d, %s: out of memory", c->index, d->text);
   launch(d, s, kernel, &(SnLaunchShape){1, threads}, nothing);

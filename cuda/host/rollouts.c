@@ -9,8 +9,8 @@
 // steps are those that the waiting batch has time for. A session whose group is complete by then has nothing left to do
 // but to fetch its results.
 //
-// Where a thread a world was asked for, a warp computes those again that do not fit into a thread: which way a
-// candidate is computed then depends on nothing but itself.
+// Where a world has a thread or a part of a warp, a warp computes those again that do not fit: which way a candidate is
+// computed then depends on nothing but itself and the size of its batch.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -33,7 +33,8 @@ SN_FUNC void sn_block_leave(const SnKernelBlock *b) {
 // The world in that memory: on a device the memory itself, on the host a table of pointers to it, which the head has.
 SN_LOCAL SnWorld *block_world_at(const SnKernelBlock *b, const SnLayout *layout, unsigned char *memory) {
 #if defined(__CUDACC__)
-  (void)b, (void)layout;
+  (void)layout;
+  SN_SYNC(b->lane);
   return (SnWorld *)memory;
 #else
   SN_ONE(b->lane) sn_world_bind(layout, &b->head->world, memory, NULL);
