@@ -106,8 +106,7 @@ endfunction()
 function(sinew_cuda_plugin name physics)
   set(SINEW_KERNELS_OBJECTS)
   sinew_kernels_object(${name} kernels kernels ${SINEW_CUDA_REGISTERS} -DSN_DEVICE_LANES=32 ${ARGN})
-  sinew_kernels_object(${name} kernels_part kernels ${SINEW_CUDA_REGISTERS}
-    -DSN_DEVICE_LANES=8 -DSN_THE_KERNEL=sn_kernel_rollout ${ARGN})
+  sinew_kernels_object(${name} kernels_part kernels ${SINEW_CUDA_REGISTERS} -DSN_DEVICE_LANES=8 ${ARGN})
   sinew_kernels_object(${name} kernels_thread kernels_thread 255 ${ARGN})
   sinew_plugin(${name} ${physics} device/cublas.c device/device_cuda.c ${SINEW_KERNELS_OBJECTS})
   # stdc++: Random123's header brings the iostreams into any unit of C++.

@@ -28,22 +28,26 @@ SnCode sn_shape_choose(SnDevice *device, const SnModel *m, SnKernel kernel, int 
 static const SnWorldLimit thread_limit = {.contacts = 40, .rows = 160, .entries = 2048, .pairs = 4};
 static const SnWorldLimit part_limit = {.contacts = 64, .rows = 256, .entries = 4096, .pairs = 32};
 
-SnCode sn_part_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnKernelShape *s,
-                            SnWorldLimit *limits, SnError *err) {
+// The header of a model whose worlds have no more room than that, and for what is always there.
+static SnModel limited_model(const SnModel *m, const int *size, const int *nnz, SnWorldLimit *limits) {
   SnModel limited = *m;
-  *limits = part_limit;
   sn_world_limit_add(m, size, nnz, limits);
   sn_world_limit(&limited, limits);
+  return limited;
+}
+
+SnCode sn_part_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnKernelShape *s,
+                            SnWorldLimit *limits, SnError *err) {
+  *limits = part_limit;
+  const SnModel limited = limited_model(m, size, nnz, limits);
   return sn_shape_choose(device, &limited, SN_KERNEL_ROLLOUT, SN_PART_OF_WARP, s, err);
 }
 
 SnCode sn_thread_shape_choose(SnDevice *device, const SnModel *m, const int *size, const int *nnz, SnThreadShape *s,
                               SnError *err) {
   const size_t most = sn_thread_kernel_bytes(SN_NTHREADKERNEL - 1);
-  SnModel limited = *m;
   *s = (SnThreadShape){.limits = thread_limit};
-  sn_world_limit_add(m, size, nnz, &s->limits);
-  sn_world_limit(&limited, &s->limits);
+  const SnModel limited = limited_model(m, size, nnz, &s->limits);
   const SnCode code = sn_world_place(&limited, SN_LAYOUT_DENSE, &s->own.world, err);
   if (code != SN_OK) return code;
   const size_t bytes = sn_kernel_bytes(&s->own);

@@ -1,10 +1,9 @@
-// A kernel of a device, or all of them: the engine's text, the planner's and the bodies of kernels, which
+// Kernels of a device: the engine's text, the planner's and the bodies of kernels, which
 // cuda/CMakeLists.txt lists in device_text.inc of the build folder, and kernels around bodies. What one call of a body
 // does, one row of a thread block does: its threads are the lanes. Rows meet at the end of each stage (SN_MEET), and so
 // fetch the same instructions.
 //
-// SN_DEVICE_LANES is how many lanes a world has; SN_THE_KERNEL the body of the one kernel of this unit, all where it is
-// not defined (cuda/cuda.cmake).
+// SN_DEVICE_LANES is how many lanes a world has (cuda/cuda.cmake). Parts of a warp are for ROLLOUT alone.
 #include "device_text.inc"
 
 #include "cuda/kernels/kernel_shared_private.h"
@@ -25,9 +24,8 @@
 #define SN_KERNEL_GETTER_OF(body, lanes) SN_KERNEL_JOIN(body##_, lanes)
 #define SN_KERNEL_GETTER(body) SN_KERNEL_GETTER_OF(body, SN_DEVICE_LANES)
 
-#if defined(SN_THE_KERNEL)
-#define SN_KERNEL_AROUND_THE(body) SN_KERNEL_AROUND(, body, )
-SN_KERNEL_AROUND_THE(SN_THE_KERNEL)
-#else
+#if SN_DEVICE_LANES == 32
 SN_KERNELS(SN_KERNEL_AROUND)
+#else
+SN_KERNEL_AROUND(ROLLOUT, sn_kernel_rollout, "")
 #endif
