@@ -65,13 +65,13 @@ SN_FUNC void sn_inertia_diagonal_model_vjp(const SnModel *m, const SnWorld *w, S
 SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b, int nnz, const int *col,
                         const sn_real *J);
 
-// ---- factor_warp.c ----
+// ---- factor_lanes.c ----
 
-enum { SN_WARP_ROWS = 4 };  // most rows of a matrix that a lane of a warp keeps
-// Solves like sn_solve_LD on the lanes of a warp (sn_is_warp), where nv is at most SN_WARP_ROWS * SN_WARP.
-SN_FUNC void sn_warp_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
-// Computes L in mat and D from the leaves on, on a warp. Overwrites w->hessian.
-SN_FUNC void sn_warp_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D);
+// Solves like sn_solve_LD where lanes pass numbers by shuffles (sn_can_shuffle). Returns false, and does nothing, where
+// they do not, or where nv is too large for what they keep: 128 rows of a warp, 8 rows a lane of fewer lanes.
+SN_FUNC bool sn_lanes_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
+// Computes L in mat and D from the leaves on, on several lanes. Overwrites w->hessian.
+SN_FUNC void sn_lanes_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D);
 
 // ---- bias.c ----
 

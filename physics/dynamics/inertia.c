@@ -209,6 +209,7 @@ SN_FUNC void sn_make_M(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 }
 
+#if defined(SN_SERIAL)
 // n columns from `col` of row i, the diagonal among them when `last`: then D(i) goes to D. Deeper rows are done. A
 // pivot below SN_MINVAL is replaced by it. n and last are constants where it is called, so that the columns stay in
 // registers.
@@ -263,48 +264,20 @@ SN_LOCAL void inertia_factor_piece(const SnModel *m, sn_real *mat, sn_real *D, i
   }
 }
 
-#if defined(SN_SERIAL)
 // The rows of a level; deeper ones are done.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  (void)lane;
+SN_LOCAL void inertia_factor_level(const SnModel *m, sn_real *mat, sn_real *D, int level) {
   for (int k = m->factor_adr[level]; k < m->factor_adr[level + 1]; ++k)
     inertia_factor_piece(m, mat, D, m->factor_dof[k], m->factor_col[k]);
-}
-#else
-// The same on several lanes: pieces as narrow as there are lanes for. No entry depends on the width.
-SN_LOCAL void inertia_factor_level(const SnModel *m, SnLane *lane, sn_real *mat, sn_real *D, int level) {
-  const int *dof = m->doflevel_dof + m->doflevel_adr[level];
-  const int rows = m->doflevel_adr[level + 1] - m->doflevel_adr[level], columns = level + 1;
-  int width = 1;
-  while (width < SN_FACTOR_WIDTH && rows * columns > width * sn_lane_count(lane)) width *= 2;
-  const int pieces = (columns + width - 1) / width;
-  SN_FOR(k, rows * pieces) {
-    const int i = dof[k / pieces], col = k % pieces * width;
-    if (col + width >= columns || width == SN_FACTOR_WIDTH)
-      inertia_factor_piece(m, mat, D, i, col);
-    else if (width == 1)
-      inertia_factor_columns(m, mat, D, i, col, 1, false);
-    else if (width == 2)
-      inertia_factor_columns(m, mat, D, i, col, 2, false);
-    else
-      inertia_factor_columns(m, mat, D, i, col, 4, false);
-  }
 }
 #endif
 
 SN_FUNC void sn_factor_LD(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *diag_inv) {
   // Until the end diag_inv holds D, and the diagonal of mat its old values, which all pieces of a row read.
-  bool done = false;
-#if !defined(SN_SERIAL)
-  if (sn_is_warp(lane)) {
-    sn_warp_factor(m, w, lane, mat, diag_inv);
-    done = true;
-  }
+#if defined(SN_SERIAL)
+  for (int level = m->ndoflevel - 1; level >= 0; --level) inertia_factor_level(m, mat, diag_inv, level);
+#else
+  sn_lanes_factor(m, w, lane, mat, diag_inv);
 #endif
-  for (int level = m->ndoflevel - 1; level >= 0 && !done; --level) {
-    inertia_factor_level(m, lane, mat, diag_inv, level);
-    SN_SYNC(lane);
-  }
   SN_FOR(i, m->nv) {
     mat[m->M_rowadr[i] + m->M_rownnz[i] - 1] = diag_inv[i];
     diag_inv[i] = SN_R(1.0) / diag_inv[i];
@@ -358,10 +331,7 @@ SN_INLINE sn_bar inertia_minus_row(const SnModel *m, const sn_real *mat, const s
 
 SN_FUNC void sn_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_bar *x) {
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
-  if (sn_is_warp(lane) && m->nv <= SN_WARP_ROWS * SN_WARP) {
-    sn_warp_solve_LD(m, lane, LD, diag_inv, x);
-    return;
-  }
+  if (sn_lanes_solve_LD(m, lane, LD, diag_inv, x)) return;
 #endif
   // x <- L^-T x, from the leaves
   for (int level = m->ndoflevel - 2; level >= 0; --level) {

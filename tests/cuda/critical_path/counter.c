@@ -6,7 +6,7 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK = 1 << 20, RANGES = 4096, SECTOR = 32, SECTORS = 1 << 18 };
+enum { STACK = 1 << 20, RANGES = 4096, SECTOR = 32, SECTORS = 1 << 18, PLACES = 1 << 14 };
 
 typedef struct Range {
   uintptr_t from, to;
@@ -18,6 +18,7 @@ typedef struct Lane {
   ucontext_t context;
   long count, before;  // accesses in this phase, and those of them before the latest shuffle
   unsigned shuffles;
+  int at[PLACES];  // accesses since the latest shuffle by where they stand in the text
   bool done, passes;  // the lane has ended; it waits at a shuffle, not at a barrier
 } Lane;
 
@@ -36,6 +37,9 @@ static void *argument;
 static CounterPhase *phase;
 static int nphase, capacity, unmarked;
 static long touched[COUNTER_PLACES];
+static uintptr_t text[PLACES];       // where an access stands, a table by addresses; 0: free
+static int used[PLACES], nused;     // those of the text since the latest shuffle
+static bool is_used[PLACES];
 static uintptr_t sectors[SECTORS];  // those that were touched, a table by their numbers; 0: free
 
 // ---- accesses
@@ -60,8 +64,19 @@ static void touch(uintptr_t sector, CounterPlace place) {
   touched[place] += SECTOR;
 }
 
-static void count(const void *p, size_t size) {
+static void count_text(uintptr_t from) {
+  size_t k = (from * 0x9e3779b97f4a7c15u) >> 50;
+  while (text[k] && text[k] != from) k = (k + 1) % PLACES;
+  text[k] = from;
+  running->at[k]++;
+  if (is_used[k]) return;
+  is_used[k] = true;
+  used[nused++] = (int)k;
+}
+
+static void count(const void *p, size_t size, const void *from) {
   if (!running) return;
+  count_text((uintptr_t)from);
   const uintptr_t address = (uintptr_t)p;
   const CounterPlace place = place_of(address);
   running->count++;
@@ -78,14 +93,14 @@ void __tsan_write_range(void *p, size_t size);
 void __tsan_init(void) {}
 void __tsan_func_entry(void *from) { (void)from; }
 void __tsan_func_exit(void) {}
-static void count_range(const char *p, size_t size) {
-  for (size_t at = 0; at < size; at += 8) count(p + at, size - at < 8 ? size - at : 8);
+static void count_range(const char *p, size_t size, const void *from) {
+  for (size_t at = 0; at < size; at += 8) count(p + at, size - at < 8 ? size - at : 8, from);
 }
-void __tsan_read_range(void *p, size_t size) { count_range(p, size); }
-void __tsan_write_range(void *p, size_t size) { count_range(p, size); }
+void __tsan_read_range(void *p, size_t size) { count_range(p, size, __builtin_return_address(0)); }
+void __tsan_write_range(void *p, size_t size) { count_range(p, size, __builtin_return_address(0)); }
 #define ACCESS(way, size)           \
   void __tsan_##way##size(void *p); \
-  void __tsan_##way##size(void *p) { count(p, size); }
+  void __tsan_##way##size(void *p) { count(p, size, __builtin_return_address(0)); }
 #define ACCESSES(way) ACCESS(way, 1) ACCESS(way, 2) ACCESS(way, 4) ACCESS(way, 8) ACCESS(way, 16)
 ACCESSES(read)
 ACCESSES(write)
@@ -166,6 +181,16 @@ static void end_part(int n, CounterPhase *p) {
     lanes[i].before = lanes[i].count;
   }
   p->most += most;
+  for (int k = 0; k < nused; k++) {
+    int issued = 0;
+    for (int i = 0; i < n; i++) {
+      issued = lanes[i].at[used[k]] > issued ? lanes[i].at[used[k]] : issued;
+      lanes[i].at[used[k]] = 0;
+    }
+    p->issued += issued;
+    is_used[used[k]] = false;
+  }
+  nused = 0;
 }
 
 static void end_phase(int n, CounterPhase p) {

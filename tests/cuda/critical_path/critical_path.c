@@ -29,7 +29,7 @@ enum { SEED = 1, WARM_UP = 60, STEPS = 20, BARRIERS = 400, MOST_CTRL = 4096 };
 
 // A part of the path: accesses of the busiest lanes, what they wait for, lanes at work.
 typedef struct Path {
-  double phases, accesses, shuffles, active;
+  double phases, accesses, issued, all, shuffles, active;
 } Path;
 
 // What is on the path before one barrier of the text.
@@ -43,7 +43,6 @@ typedef struct Barrier {
 typedef struct Total {
   const char *name;
   Path path, one;  // all of it; its phases with one lane
-  double all;      // accesses of all lanes
   Path mark[SN_NMARK];
   double touched[COUNTER_PLACES];
   Barrier barrier[BARRIERS];
@@ -86,6 +85,8 @@ static void must_run(int lanes, CounterBody *body, Run *r) {
 static void add_phase(Path *path, const CounterPhase *p) {
   path->phases++;
   path->accesses += (double)p->most;
+  path->issued += (double)p->issued;
+  path->all += (double)p->all;
   path->shuffles += p->shuffles;
   path->active += p->active;
 }
@@ -108,7 +109,6 @@ static void add_run(Total *t) {
     if (p->active == 1) add_phase(&t->one, p);
     add_phase(&t->mark[p->mark], p);
     add_barrier(t, p);
-    t->all += (double)p->all;
   }
   for (int k = 0; k < COUNTER_PLACES; k++) t->touched[k] += (double)counter_touched((CounterPlace)k);
 }
@@ -202,13 +202,14 @@ static void add_mean(cJSON *o, const char *name, double sum) { cJSON_AddNumberTo
 static void add_path(cJSON *o, const Path *p) {
   add_mean(o, "phases", p->phases);
   add_mean(o, "accesses", p->accesses);
+  add_mean(o, "issued", p->issued);
+  add_mean(o, "accesses_of_all_lanes", p->all);
   add_mean(o, "shuffles", p->shuffles);
 }
 
 static void add_total(cJSON *to, const Total *t) {
   cJSON *o = cJSON_AddObjectToObject(to, t->name);
   add_path(o, &t->path);
-  add_mean(o, "accesses_of_all_lanes", t->all);
   add_mean(o, "phases_with_one_lane", t->one.phases);
   add_mean(o, "accesses_with_one_lane", t->one.accesses);
   add_mean(o, "estimate_us", microseconds(&t->path));
