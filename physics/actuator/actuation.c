@@ -199,7 +199,7 @@ SN_FUNC void sn_actuation(const SnModel *m, SnWorld *w, SnLane *lane) {
     SN_SYNC(lane);
     return;
   }
-  const bool bad_ctrl = sn_bad_ctrl(m, w);
+  const bool bad_ctrl = sn_lanes_bad_ctrl(m, w, lane);
   SN_FOR(i, m->nactuator) act_forces(m, w, i, bad_ctrl);
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) act_limit_tendon(m, w, t);
@@ -398,7 +398,7 @@ SN_LOCAL void act_read_controls_vjp(const SnModel *m, const SnWorld *w, SnAdjoin
 SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   if (m->nactuator > 0 && !(m->opt.disableflags & SN_DSBL_ACTUATION)) {
-    const bool bad_ctrl = sn_bad_ctrl(m, w);
+    const bool bad_ctrl = sn_lanes_bad_ctrl(m, w, lane);
     SN_FOR(t, m->ntendon) act_tendon_limit_vjp(m, w, a, t, bad_ctrl);
     SN_SYNC(lane);
     SN_FOR(i, m->nactuator) {
@@ -428,7 +428,7 @@ SN_FUNC void sn_actuator_force_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, S
 SN_FUNC void sn_actuation_vjp(const SnModel *m, SnWorld *w, SnAdjoint *a, SnLane *lane) {
   SN_SYNC(lane);
   if (m->nactuator == 0 || (m->opt.disableflags & SN_DSBL_ACTUATION)) return;
-  const bool bad_ctrl = sn_bad_ctrl(m, w);
+  const bool bad_ctrl = sn_lanes_bad_ctrl(m, w, lane);
   SN_FOR(i, m->nactuator) {
     const int first = m->actuator_outadr[i], last = sn_last_activation(m, i);
     for (int o = first; o < first + m->actuator_outnum[i]; ++o) {

@@ -18,11 +18,17 @@ SN_INLINE int sn_last_activation(const SnModel *m, int i) {
 SN_INLINE sn_real sn_near_setpoint(sn_real u, sn_real length, sn_real period) {
   return u - period * sn_floor((u - length) / period + SN_R(0.5));
 }
-// Returns true when a control is bad. One such control switches all of them off, as in MuJoCo.
+// Returns true when a control is bad. One such control switches all of them off, as in MuJoCo. A lane looks at all.
 SN_INLINE bool sn_bad_ctrl(const SnModel *m, const SnWorld *w) {
-  bool bad = false;  // every lane looks at all
+  bool bad = false;
   for (int k = 0; k < m->nu; ++k) bad = bad || sn_is_bad(sn_clamped_ctrl(m, w, k));
   return bad;
+}
+// Returns the same, where all lanes ask: they share the controls out. Ends with a sync.
+SN_INLINE bool sn_lanes_bad_ctrl(const SnModel *m, const SnWorld *w, SnLane *lane) {
+  int bad = 0;
+  SN_FOR(k, m->nu) bad |= sn_is_bad(sn_clamped_ctrl(m, w, k));
+  return sn_count(lane, bad) != 0;
 }
 // Returns an activation of actuator i, `act` now, after h [s] at the given rate.
 SN_FUNC sn_real sn_activation_after(const SnModel *m, int i, sn_real act, sn_real rate, sn_real h);
