@@ -165,7 +165,7 @@ SN_LOCAL void ten_all_paths(const SnModel *m, SnWorld *w, SnLane *lane) {
 #if !defined(SN_PACK)
 SN_FUNC void sn_tendon(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(s, m->nseg) ten_segment(m, w, s);
-  SN_FOR(k, m->nwseg) ten_wrap(m, w, k);
+  SN_FOR(k, m->nwseg) ten_wrap(m, w, m->wseg_order[k]);
   SN_FOR(k, m->nJten) w->ten_J[k] = m->ten_J_fixed[k];
   SN_SYNC(lane);
   SN_FOR(t, m->ntendon) ten_path_length(m, w, t);

@@ -64,7 +64,8 @@ typedef enum SnWrap {
 typedef enum SnSide {
   SN_SIDE_FREE,     // no side point: the shorter way round
   SN_SIDE_OUTSIDE,  // go round the way it lies
-  SN_SIDE_INSIDE    // it lies inside: pass through the inside
+  SN_SIDE_INSIDE,   // it lies inside: pass through the inside
+  SN_NSIDE
 } SnSide;
 typedef enum SnTrn {
   SN_TRN_JOINT,

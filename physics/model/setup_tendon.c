@@ -355,6 +355,17 @@ static void list_fixed(SnModel *m, int *next) {
   m->nfixed = m->fixed_adr[m->nv];
 }
 
+// Sorts segments that may wrap by type and rule, those that are alike in their own order.
+static void order_wraps(SnModel *m) {
+  int n = 0;
+  for (int type = SN_WRAP_SPHERE; type <= SN_WRAP_CYLINDER; ++type)
+    for (int rule = 0; rule <= SN_NSIDE; ++rule)
+      for (int k = 0; k < m->nwseg; ++k) {
+        const int its = m->wseg_side_site[k] >= 0 ? SN_NSIDE : m->wseg_rule[k];
+        if (m->wseg_type[k] == type && its == rule) m->wseg_order[n++] = k;
+      }
+}
+
 // What the adjoint sums by tendon and link, and by dof.
 static SnCode setup_adjoint(SnModel *m, SnError *err) {
   const size_t most = 2 * (size_t)m->nseg + 3 * (size_t)m->nwseg;
@@ -399,6 +410,7 @@ SnCode sn_setup_tendon(SnModel *m, SnError *err) {
   ALLOC(wseg_rule, nwseg);
   ALLOC(wseg_side, 3 * nwseg);
   ALLOC(wseg_side_site, nwseg);
+  ALLOC(wseg_order, nwseg);
   ALLOC(wrap_seg, (size_t)m->nwrap);
   ALLOC(ten_seg, nten + 1);
   ALLOC(ten_wseg, nten + 1);
@@ -415,6 +427,7 @@ SnCode sn_setup_tendon(SnModel *m, SnError *err) {
   if (code != SN_OK) return code;
   m->ten_seg[m->ntendon] = m->nseg;
   m->ten_wseg[m->ntendon] = m->nwseg;
+  order_wraps(m);
   code = setup_arms(m, err);
   return code == SN_OK ? setup_adjoint(m, err) : code;
 }
