@@ -189,6 +189,13 @@ SN_INLINE int sn_shuffle_int(SnLane *lane, int k, int from) {
 }
 #endif
 
+// Returns the word of lane `from` likewise, in two halves.
+SN_INLINE uint64_t sn_shuffle_word(SnLane *lane, uint64_t word, int from) {
+  const uint32_t low = (uint32_t)sn_shuffle_int(lane, (int)(uint32_t)word, from);
+  const uint32_t high = (uint32_t)sn_shuffle_int(lane, (int)(uint32_t)(word >> 32), from);
+  return (uint64_t)high << 32 | low;
+}
+
 // Loops over a sum whose terms are computed on the way: for every i in [from, end). k = i % SN_VLANES is the partial
 // sum that i adds to. Each partial sum gets its terms in the order of i. sn_sum_parts adds them up. On one lane the
 // inner loop runs over partial sums that lie side by side, as vector units take them.

@@ -22,19 +22,6 @@
 #include "physics/constraint/solver_private.h"
 #include "physics/dynamics/dynamics.h"
 
-// A supernode: its rows, its common columns and its block of values with row length n + size.
-typedef struct Super {
-  int row, size, n, ld;
-  const int *col;
-  sn_real *value;
-} Super;
-
-SN_INLINE Super super_of(const SnModel *m, const SnWorld *w, int s) {
-  const int *d = w->hessian_super + 4 * s;
-  const Super u = {d[0], d[1], d[2], d[1] + d[2], w->hessian_col + s * m->nv, w->hessian_factor + d[3]};
-  return u;
-}
-
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
 // True where hessian_warp.c does what is asked for.
 SN_INLINE bool is_for_warp(const SnModel *m, const SnLane *lane) {
@@ -42,15 +29,19 @@ SN_INLINE bool is_for_warp(const SnModel *m, const SnLane *lane) {
 }
 #endif
 
-// Pattern of the factor below the diagonal, as bits.
-SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
-  const int nword = m->nword;
+// Enters the columns of each block, as bits, in the row of its largest one.
+SN_LOCAL void enter_blocks(const SnModel *m, SnWorld *w) {
   for (int b = 0; b < w->nblock[0]; ++b) {
     const SnBlock block = sn_block(w, b);
     const int *col = w->efc_J_colind + block.adr;
-    uint64_t *bits = w->hessian_bits + col[block.nnz - 1] * nword;
+    uint64_t *bits = w->hessian_bits + col[block.nnz - 1] * m->nword;
     for (int k = 0; k < block.nnz - 1; ++k) sn_bit_set(bits, col[k]);
   }
+}
+
+// Pattern of the factor below the diagonal, once blocks are entered.
+SN_LOCAL void factor_bits(const SnModel *m, SnWorld *w) {
+  const int nword = m->nword;
   for (int k = 0; sn_has_metric(m) && k < m->ntendon + m->nout; ++k) {
     SnRow row;
     if (sn_metric_term(m, w, k, &row) == 0) continue;
@@ -98,7 +89,14 @@ SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
 SN_LOCAL void find_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv * m->nword) w->hessian_bits[i] = m->M_bits[i];
   SN_SYNC(lane);
+#if !defined(SN_SERIAL)
+  const bool shared = sn_can_shuffle(lane) && m->nword == 1;
+  if (shared) sn_part_enter_blocks(m, w, lane);
+#else
+  const bool shared = false;
+#endif
   SN_ONE(lane) {
+    if (!shared) enter_blocks(m, w);
     factor_bits(m, w);
     find_supers(m, w);
   }
@@ -131,7 +129,7 @@ SN_FUNC void sn_factor_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
 #if !defined(SN_PACK)
 SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(s, w->hessian_nsuper[0]) {
-    const Super u = super_of(m, w, s);
+    const SnSuper u = sn_super(m, w, s);
     for (int r = 0; r < u.size; ++r) {
       sn_real *out = w->hessian + (u.row + r) * m->nv;
       for (int q = 0; q < u.n; ++q) out[u.col[q]] = 0;
@@ -143,7 +141,7 @@ SN_FUNC void sn_factor_clear(const SnModel *m, SnWorld *w, SnLane *lane) {
 #endif
 
 // Copies the rows of a supernode from the dense H and eliminates them among themselves.
-SN_LOCAL void eliminate_within(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u) {
+SN_LOCAL void eliminate_within(const SnModel *m, SnWorld *w, SnLane *lane, const SnSuper *u) {
   SN_FOR(r, u->size) {
     const sn_real *from = w->hessian + (u->row + r) * m->nv;
     sn_real *to = u->value + r * u->ld;
@@ -166,7 +164,7 @@ SN_LOCAL void eliminate_within(const SnModel *m, SnWorld *w, SnLane *lane, const
 
 // Finds the ends of runs of consecutive numbers among the common columns, in hessian_run. Returns false where they are
 // short.
-SN_LOCAL bool find_runs(SnWorld *w, SnLane *lane, const Super *u) {
+SN_LOCAL bool find_runs(SnWorld *w, SnLane *lane, const SnSuper *u) {
   enum { SHORTEST = 6 };  // on average
   int num = 0;
   for (int q = 1; q <= u->n; ++q) num += q == u->n || u->col[q] != u->col[q - 1] + 1;
@@ -219,7 +217,7 @@ SN_LOCAL void add_run(const SixRows *r, int q, int n, sn_real *x, sn_real *y) {
 }
 
 // Takes what the elimination of a free body takes from the rows of H of common columns p and p + 1, run by run.
-SN_LOCAL void eliminate_pair(const SnModel *m, SnWorld *w, const Super *u, int p) {
+SN_LOCAL void eliminate_pair(const SnModel *m, SnWorld *w, const SnSuper *u, int p) {
   sn_real *x = w->hessian + u->col[p] * m->nv, *y = w->hessian + u->col[p + 1] * m->nv;
   SixRows six;
   for (int i = 0; i < 6; ++i) {
@@ -238,7 +236,7 @@ SN_LOCAL void eliminate_pair(const SnModel *m, SnWorld *w, const Super *u, int p
 
 // Takes from the dense H what the elimination of a supernode takes from the rows of its common columns from column
 // `from` on, four rows of the supernode at a time.
-SN_LOCAL void eliminate_columns(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u, int from) {
+SN_LOCAL void eliminate_columns(const SnModel *m, SnWorld *w, SnLane *lane, const SnSuper *u, int from) {
   (void)lane;
   for (int first = 0; first < u->size; first += 4) {
     const sn_real *row[4];
@@ -257,7 +255,7 @@ SN_LOCAL void eliminate_columns(const SnModel *m, SnWorld *w, SnLane *lane, cons
 }
 
 // The same from all of them.
-SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const Super *u) {
+SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const SnSuper *u) {
   const int pairs = u->size == 6 && find_runs(w, lane, u) ? u->n / 2 : 0;
   SN_FOR(k, pairs) eliminate_pair(m, w, u, 2 * k);
   eliminate_columns(m, w, lane, u, 2 * pairs);
@@ -272,8 +270,13 @@ SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
   }
 #endif
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
-    const Super u = super_of(m, w, s);
-    eliminate_within(m, w, lane, &u);
+    const SnSuper u = sn_super(m, w, s);
+#if !defined(SN_SERIAL)
+    if (sn_has_lane_for_row(lane))
+      sn_part_within(m, w, lane, u);
+    else
+#endif
+      eliminate_within(m, w, lane, &u);
     eliminate_below(m, w, lane, &u);
     SN_SYNC(lane);
   }
@@ -282,7 +285,7 @@ SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane) {
 
 // Updates the rows r, r - 1, .. 0 of a supernode; g: the values of v at its columns. False where a pivot would lose
 // most of its digits.
-SN_LOCAL bool update_super(SnWorld *w, SnLane *lane, const Super *u, int r, sn_real *SN_RESTRICT g, sn_real *s) {
+SN_LOCAL bool update_super(SnWorld *w, SnLane *lane, const SnSuper *u, int r, sn_real *SN_RESTRICT g, sn_real *s) {
   for (; r >= 0; --r) {
     sn_real *SN_RESTRICT row = u->value + r * u->ld;
     const int n = u->n + r;
@@ -312,7 +315,7 @@ SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBloc
   SN_SYNC(lane);
   bool good = true;
   for (int j = rowcol[block.nnz - 1]; j >= 0 && good;) {
-    const Super u = super_of(m, w, w->hessian_rowsuper[j]);
+    const SnSuper u = sn_super(m, w, w->hessian_rowsuper[j]);
     const int r = j - u.row;
     SN_FOR(k, u.n) g[k] = v[u.col[k]];
     SN_FOR(k, r + 1) {
@@ -338,7 +341,7 @@ SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_b
   sn_bar y[SN_MAXSUPER + 3] = {0};  // behind the last row: zeros for groups of four
   int size = 0, first_row = 0;      // of the supernode that is not stored yet
   for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
-    const Super u = super_of(m, w, s);
+    const SnSuper u = sn_super(m, w, s);
     SN_ONE(lane) for (int r = 0; r < size; ++r) x[first_row + r] = y[r];
     size = u.size, first_row = u.row;
     for (int r = 0; r < size; ++r) y[r] = x[u.row + r];
@@ -362,7 +365,7 @@ SN_LOCAL void solve_upper(const SnModel *m, const SnWorld *w, SnLane *lane, sn_b
 }
 
 // The rows of a supernode of x <- L^-1 x; those before it are done.
-SN_LOCAL void solve_super(const SnWorld *w, const Super *u, sn_bar *SN_RESTRICT x) {
+SN_LOCAL void solve_super(const SnWorld *w, const SnSuper *u, sn_bar *SN_RESTRICT x) {
   sn_bar dot[SN_MAXSUPER + 3];
   for (int first = 0; first < u->size; first += 4) {
     const int last = u->size - 1;
@@ -389,64 +392,11 @@ SN_LOCAL void solve_super(const SnWorld *w, const Super *u, sn_bar *SN_RESTRICT 
 // x <- L^-1 x, from the first row.
 SN_LOCAL void solve_lower(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *SN_RESTRICT x) {
   for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
-    const Super u = super_of(m, w, s);
+    const SnSuper u = sn_super(m, w, s);
     SN_ONE(lane) solve_super(w, &u, x);
     SN_SYNC(lane);
   }
 }
-
-#if !defined(SN_SERIAL) && !defined(SN_PACK)
-// True where each row of a supernode can have a lane.
-SN_INLINE bool has_lane_for_row(const SnLane *lane) {
-  return sn_can_shuffle(lane) && sn_lane_count(lane) >= SN_MAXSUPER;
-}
-
-// x <- D^-1 L'^-1 x with a lane for each row of a supernode, to the same bits.
-SN_LOCAL void solve_upper_by_rows(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
-  const int id = sn_lane_id(lane);
-  for (int s = w->hessian_nsuper[0] - 1; s >= 0; --s) {
-    const Super u = super_of(m, w, s);
-    sn_real mine = id < u.size ? x[u.row + id] : 0;
-    for (int r = u.size - 1; r >= 0; --r) {
-      if (id == r) mine = mine * w->hessian_inv[u.row + r];
-      const sn_real y = sn_shuffle(lane, mine, r);
-      if (id < r) mine -= u.value[r * u.ld + u.n + id] * y;
-    }
-    if (id < u.size) x[u.row + id] = mine;
-    for (int first = 0; first < u.size; first += 4) {
-      const sn_real *row[4];
-      sn_real y[4];
-      for (int i = 0; i < 4; ++i) {
-        const int at = sn_mini(first + i, u.size - 1);
-        row[i] = u.value + at * u.ld;
-        y[i] = sn_shuffle(lane, mine, at);
-        if (first + i > at) y[i] = 0;
-      }
-      SN_FOR(q, u.n)
-      x[u.col[q]] -= (row[0][q] * y[0] + row[1][q] * y[1]) + (row[2][q] * y[2] + row[3][q] * y[3]);
-    }
-    SN_SYNC(lane);
-  }
-}
-
-// x <- L^-1 x likewise.
-SN_LOCAL void solve_lower_by_rows(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x) {
-  const int id = sn_lane_id(lane);
-  for (int s = 0; s < w->hessian_nsuper[0]; ++s) {
-    const Super u = super_of(m, w, s);
-    const sn_real *row = u.value + sn_mini(id, u.size - 1) * u.ld;
-    sn_real sum = 0, mine = 0;
-    for (int q = 0; q < u.n && id < u.size; ++q) sum += row[q] * x[u.col[q]];
-    for (int r = 0; r < u.size; ++r) {
-      if (id == r) mine = x[u.row + r] - w->hessian_inv[u.row + r] * sum;
-      const sn_real done = sn_shuffle(lane, mine, r);
-      if (id > r && id < u.size) sum += row[u.n + r] * done;
-    }
-    if (id < u.size) x[u.row + id] = mine;
-    SN_SYNC(lane);
-  }
-}
-#endif
 
 SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_bar *x) {
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
@@ -454,9 +404,8 @@ SN_FUNC void sn_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, 
     sn_warp_hessian_solve(m, w, lane, x);
     return;
   }
-  if (has_lane_for_row(lane)) {
-    solve_upper_by_rows(m, w, lane, x);
-    solve_lower_by_rows(m, w, lane, x);
+  if (sn_has_lane_for_row(lane)) {
+    sn_part_hessian_solve(m, w, lane, x);
     return;
   }
 #endif

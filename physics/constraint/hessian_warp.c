@@ -67,12 +67,6 @@ WARP_INLINE sn_real warp_pass(SnLane *lane, const sn_real *x, const int step, co
   return sn_shuffle(lane, mine, i % SN_WARP);
 }
 
-WARP_INLINE uint64_t warp_pass_word(SnLane *lane, uint64_t word, int from) {
-  const uint32_t low = (uint32_t)sn_shuffle_int(lane, (int)(uint32_t)word, from);
-  const uint32_t high = (uint32_t)sn_shuffle_int(lane, (int)(uint32_t)(word >> 32), from);
-  return (uint64_t)high << 32 | low;
-}
-
 // ---- pattern
 
 // Rows of the pattern of a lane's dofs.
@@ -99,7 +93,7 @@ WARP_INLINE void warp_enter_blocks(const SnWorld *w, SnLane *lane, WarpRows *own
       const int to = sn_shuffle_int(lane, last, b);
       if (to < 0) continue;
       SN_UNROLL for (int k = 0; k < words; ++k) {
-        const uint64_t part = warp_pass_word(lane, word[k], b);
+        const uint64_t part = sn_shuffle_word(lane, word[k], b);
         SN_UNROLL for (int r = 0; r < rows; ++r) if (sn_lane_id(lane) + SN_WARP * r == to) own->bits[r][k] |= part;
       }
     }
@@ -118,7 +112,7 @@ WARP_INLINE void warp_fill(const SnModel *m, SnLane *lane, WarpRows *own, uint64
     SN_UNROLL for (int k = 0; k < words; ++k) {
       uint64_t mine = own->bits[0][k];
       SN_UNROLL for (int r = 1; r < rows; ++r) if (j / SN_WARP == r) mine = own->bits[r][k];
-      row[k] = warp_pass_word(lane, mine, j % SN_WARP);
+      row[k] = sn_shuffle_word(lane, mine, j % SN_WARP);
       if (row[k] != 0) parent = 64 * k + sn_bit_highest(row[k]);
       same = same && after[k] == (row[k] | (j / 64 == k ? (uint64_t)1 << (j % 64) : 0));
     }

@@ -54,6 +54,32 @@ SN_FUNC void sn_factor_eliminate(const SnModel *m, SnWorld *w, SnLane *lane);
 // pivot would lose most of its digits.
 SN_FUNC bool sn_factor_update(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, int row, sn_real s);
 
+// Holds a supernode: its rows, its common columns and its block of values with row length n + size.
+typedef struct SnSuper {
+  int row, size, n, ld;
+  const int *col;
+  sn_real *value;
+} SnSuper;
+SN_INLINE SnSuper sn_super(const SnModel *m, const SnWorld *w, int s) {
+  const int *d = w->hessian_super + 4 * s;
+  const SnSuper u = {d[0], d[1], d[2], d[1] + d[2], w->hessian_col + s * m->nv, w->hessian_factor + d[3]};
+  return u;
+}
+
+// ---- hessian_part.c: where lanes pass numbers by shuffles ----
+
+// Returns true where each row of a supernode can have a lane.
+SN_INLINE bool sn_has_lane_for_row(const SnLane *lane) {
+  return sn_can_shuffle(lane) && sn_lane_count(lane) >= SN_MAXSUPER;
+}
+// Enters the columns of each block of J in hessian_bits, where nv is at most 64. Ends with a sync.
+SN_FUNC void sn_part_enter_blocks(const SnModel *m, SnWorld *w, SnLane *lane);
+// Copies the rows of a supernode from the dense H and eliminates them among themselves, where each of them can have a
+// lane. Ends with a sync.
+SN_FUNC void sn_part_within(const SnModel *m, SnWorld *w, SnLane *lane, SnSuper u);
+// Solves like sn_hessian_solve, where each row of a supernode can have a lane.
+SN_FUNC void sn_part_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *lane, sn_real *x);
+
 // ---- hessian_warp.c: the same on the lanes of a warp (sn_is_warp), where nv is at most SN_WARP_ROWS * SN_WARP ----
 
 enum { SN_WARP_ROWS = 4 };  // most rows of a matrix that a lane of a warp keeps
