@@ -84,15 +84,9 @@ SN_FUNC void sn_mul_curvature(const SnModel *m, const SnWorld *w, SnLane *lane, 
   SN_SYNC(lane);
 }
 
-// Up to four rows of a block and their weights, 0 where it has fewer.
-typedef struct FourRows {
-  const sn_real *row[4];
-  sn_real weight[4];
-} FourRows;
-
 // Four rows of J of a block, from the one that `first` says.
-SN_INLINE FourRows four_rows(const SnWorld *w, SnBlock block, const BlockCurve *c, int first) {
-  FourRows four;
+SN_INLINE SnFourRows four_rows(const SnWorld *w, SnBlock block, const BlockCurve *c, int first) {
+  SnFourRows four;
   for (int i = 0; i < 4; ++i) {
     const int k = sn_mini(first + i, c->num - 1);
     four.row[i] = w->efc_J + block.adr + c->row[k] * block.nnz;
@@ -116,7 +110,7 @@ SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock bloc
     return;
   }
   for (int first = 0; first < c->num; first += 4) {
-    const FourRows f = four_rows(w, block, c, first);
+    const SnFourRows f = four_rows(w, block, c, first);
     for (int p = 0; p < n; ++p) {
       const sn_real t[4] = {f.weight[0] * f.row[0][p], f.weight[1] * f.row[1][p], f.weight[2] * f.row[2][p],
                             f.weight[3] * f.row[3][p]};
@@ -126,7 +120,7 @@ SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock bloc
 }
 #else
 // What four rows add to the entry of their columns p and q; one alone adds its term only.
-SN_INLINE sn_real four_entry(const FourRows *f, bool one, int p, int q) {
+SN_INLINE sn_real four_entry(const SnFourRows *f, bool one, int p, int q) {
   const sn_real first = f->weight[0] * f->row[0][p] * f->row[0][q];
   if (one) return first;
   return (first + f->weight[1] * f->row[1][p] * f->row[1][q]) +
@@ -136,13 +130,17 @@ SN_INLINE sn_real four_entry(const FourRows *f, bool one, int p, int q) {
 // Adds J' C J of one block to H, C diagonal, where several lanes share the entries. Rows p and n - 1 - p of the
 // triangle have n + 1 entries together, the longer one first.
 SN_LOCAL void add_block(const SnModel *m, SnWorld *w, SnLane *lane, SnBlock block, const BlockCurve *c) {
-  const int *col = w->efc_J_colind + block.adr, n = block.nnz;
+  const int *col = w->efc_J_colind + block.adr, n = block.nnz, lanes = sn_lane_count(lane);
   for (int first = 0; first < c->num; first += 4) {
-    const FourRows f = four_rows(w, block, c, first);
-    SN_FOR(e, (n + 1) / 2 * (n + 1)) {
-      const int pair = e / (n + 1), at = e % (n + 1), longer = n - pair;
-      const int p = at < longer ? longer - 1 : pair, q = at < longer ? at : at - longer;
-      if (at >= longer && longer - 1 == pair) continue;  // the row in the middle is its own partner
+    const SnFourRows f = four_rows(w, block, c, first);
+    if (sn_can_shuffle(lane) && !sn_is_warp(lane)) {
+      sn_part_add_products(m, w, lane, n, col, f, c->num == 1);
+      continue;
+    }
+    for (int pair = 0, at = sn_lane_id(lane); pair < (n + 1) / 2; at += lanes) {
+      for (; at > n; at -= n + 1) ++pair;
+      const int longer = n - pair, p = at < longer ? longer - 1 : pair, q = at < longer ? at : at - longer;
+      if (pair >= (n + 1) / 2 || (at >= longer && longer - 1 == pair)) continue;  // the middle is its own partner
       w->hessian[col[p] * m->nv + col[q]] += four_entry(&f, c->num == 1, p, q);
     }
   }

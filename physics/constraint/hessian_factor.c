@@ -239,24 +239,31 @@ SN_LOCAL void eliminate_pair(const SnModel *m, SnWorld *w, const SnSuper *u, int
 SN_LOCAL void eliminate_columns(const SnModel *m, SnWorld *w, SnLane *lane, const SnSuper *u, int from) {
   (void)lane;
   for (int first = 0; first < u->size; first += 4) {
-    const sn_real *row[4];
-    sn_real scale[4];
+    SnFourRows four;
     for (int i = 0; i < 4; ++i) {
       const int r = sn_mini(first + i, u->size - 1);
-      row[i] = u->value + r * u->ld;
-      scale[i] = first + i < u->size ? -w->hessian_inv[u->row + r] : 0;
+      four.row[i] = u->value + r * u->ld;
+      four.weight[i] = first + i < u->size ? -w->hessian_inv[u->row + r] : 0;
     }
+#if !defined(SN_SERIAL) && !defined(SN_PACK)
+    if (sn_has_lane_for_row(lane)) {
+      sn_part_add_products(m, w, lane, u->n, u->col, four, false);
+      continue;
+    }
+#endif
     SN_FOR(k, u->n - from) {
       const int p = from + k;
-      const sn_real t[4] = {scale[0] * row[0][p], scale[1] * row[1][p], scale[2] * row[2][p], scale[3] * row[3][p]};
-      sn_add_rows(w->hessian + u->col[p] * m->nv, u->col, row, t, p + 1);
+      const sn_real t[4] = {four.weight[0] * four.row[0][p], four.weight[1] * four.row[1][p],
+                            four.weight[2] * four.row[2][p], four.weight[3] * four.row[3][p]};
+      sn_add_rows(w->hessian + u->col[p] * m->nv, u->col, four.row, t, p + 1);
     }
   }
 }
 
 // The same from all of them.
 SN_LOCAL void eliminate_below(const SnModel *m, SnWorld *w, SnLane *lane, const SnSuper *u) {
-  const int pairs = u->size == 6 && find_runs(w, lane, u) ? u->n / 2 : 0;
+  const bool by_pairs = u->size == 6 && !sn_has_lane_for_row(lane) && find_runs(w, lane, u);
+  const int pairs = by_pairs ? u->n / 2 : 0;
   SN_FOR(k, pairs) eliminate_pair(m, w, u, 2 * k);
   eliminate_columns(m, w, lane, u, 2 * pairs);
 }

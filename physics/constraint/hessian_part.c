@@ -31,6 +31,30 @@ SN_FUNC void sn_part_enter_blocks(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_SYNC(lane);
 }
 
+// Each of as many columns as there are lanes is on one of them. For each of as many rows of H, the lane that has its
+// column passes what the four rows have there.
+SN_FUNC void sn_part_add_products(const SnModel *m, SnWorld *w, SnLane *lane, int n, const int *col, SnFourRows four,
+                                  bool one) {
+  const int id = sn_lane_id(lane), lanes = sn_lane_count(lane), nv = m->nv;
+  sn_real *H = w->hessian;
+  for (int first = 0; first < n; first += lanes) {
+    const int mine = first + id, own = mine < n ? col[mine] : 0;
+    sn_real t[4], x[4];
+    SN_UNROLL for (int i = 0; i < 4; ++i) t[i] = mine < n ? four.weight[i] * four.row[i][mine] : 0;
+    for (int before = 0; before <= first; before += lanes) {
+      const int q = before + id, to = q < n ? col[q] : 0;
+      SN_UNROLL for (int i = 0; i < 4; ++i) x[i] = q < n ? four.row[i][q] : 0;
+      for (int k = 0; k < sn_mini(lanes, n - first); ++k) {
+        sn_real tk[4];
+        SN_UNROLL for (int i = 0; i < 4; ++i) tk[i] = one && i > 0 ? 0 : sn_shuffle(lane, t[i], k);
+        sn_real *entry = H + sn_shuffle_int(lane, own, k) * nv + to;
+        if (q > first + k) continue;
+        *entry += one ? tk[0] * x[0] : (tk[0] * x[0] + tk[1] * x[1]) + (tk[2] * x[2] + tk[3] * x[3]);
+      }
+    }
+  }
+}
+
 // Takes from the numbers of a column in the rows of a supernode what the elimination of these takes; own, inv: the
 // lane's own column among them, eliminated, and the inverses of the pivots.
 SN_INLINE void part_eliminate(SnLane *lane, int size, const sn_real *own, const sn_real *inv, sn_real *x) {

@@ -72,6 +72,15 @@ SN_INLINE SnSuper sn_super(const SnModel *m, const SnWorld *w, int s) {
 SN_INLINE bool sn_has_lane_for_row(const SnLane *lane) {
   return sn_can_shuffle(lane) && sn_lane_count(lane) >= SN_MAXSUPER;
 }
+// Holds up to four rows of numbers and what they are multiplied by, 0 where there are fewer.
+typedef struct SnFourRows {
+  const sn_real *row[4];
+  sn_real weight[4];
+} SnFourRows;
+// Adds to the lower triangle of H the products of four rows with themselves: H[col[p]][col[q]] += (weight[0] row[0][p])
+// row[0][q] + .. for q <= p < n. one: of the first of them alone. Needs a sync before and after.
+SN_FUNC void sn_part_add_products(const SnModel *m, SnWorld *w, SnLane *lane, int n, const int *col, SnFourRows four,
+                                  bool one);
 // Enters the columns of each block of J in hessian_bits, where nv is at most 64. Ends with a sync.
 SN_FUNC void sn_part_enter_blocks(const SnModel *m, SnWorld *w, SnLane *lane);
 // Copies the rows of a supernode from the dense H and eliminates them among themselves, where each of them can have a
