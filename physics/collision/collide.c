@@ -272,6 +272,19 @@ SN_INLINE SnContact *collide_slots(const SnModel *m, const SnWorld *w, int k) {
   return w->col_contact + (size_t)m->ncollideslot * (size_t)k;
 }
 
+// The pair that contact i comes from: the last of n whose first contact is not behind it.
+SN_INLINE int collide_owner(const int *first, int n, int i) {
+  int low = 0;
+  for (int high = n; high - low > 1;) {
+    const int middle = (low + high) / 2;
+    if (first[middle] <= i)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
 // Collides n pairs of col_near from `start` on and appends their contacts at `base`; returns the new end of the list,
 // which may exceed nconmax (what does not fit is not written).
 SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start, int n, int base) {
@@ -285,10 +298,9 @@ SN_LOCAL int collide_chunk(const SnModel *m, SnWorld *w, SnLane *lane, int start
   }
   SN_SYNC(lane);
   const int total = sn_compact(lane, count, n);
-  SN_FOR(k, n) {
-    const int next = k + 1 < n ? count[k + 1] : total;
-    for (int i = count[k]; i < next && base + i < m->nconmax; ++i)
-      collide_finish(m, w, near[k], collide_slots(m, w, k) + i - count[k], w->contact + base + i);
+  SN_FOR(i, sn_mini(total, m->nconmax - base)) {
+    const int k = collide_owner(count, n, i);
+    collide_finish(m, w, near[k], collide_slots(m, w, k) + i - count[k], w->contact + base + i);
   }
   SN_SYNC(lane);
   return base + total;
