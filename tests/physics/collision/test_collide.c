@@ -5,6 +5,7 @@
 #include "physics/collision/collision.h"
 #include "physics/import/import_mjcf.h"
 #include "tests/support/oracle.h"
+#include "tests/support/slow.h"
 #include "tests/support/tolerance.h"
 
 // MuJoCo's geom frames of a state, our collision on them.
@@ -276,7 +277,7 @@ static void random_models(void **state) {
   SnOracle rng = {.rng = 5};
   static Text text;
   long contacts = 0, pairs = 0, models = 0;
-  for (int trial = 0; trial < 400; ++trial) {
+  for (int trial = 0; trial < sn_draws(400); ++trial) {
     random_model(&rng, &text);
     char message[500] = "";
     mjSpec *spec = mj_parseXMLString(text.s, NULL, message, sizeof message);

@@ -11,6 +11,7 @@
 
 #include "physics/collision/collide_private.h"
 #include "tests/support/oracle.h"
+#include "tests/support/slow.h"
 #include "tests/support/tolerance.h"
 
 enum { POSES = 2000, MAXCON = 50 };
@@ -273,7 +274,7 @@ static void real_models(void **state) {
     SnOracle o;
     Tally t = {0};
     sn_oracle_load_myosuite(&o, file[f]);
-    for (int step = 0; step < 400; ++step) {
+    for (int step = 0; step < sn_draws(400); ++step) {
       if (step % 20 == 0) {
         mj_resetData(o.mj, o.d);
         sn_oracle_randomize(&o, 1);
