@@ -459,55 +459,50 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }
 
-// Adds what a link gets from its tendons to its wrench. Returns the motions that some tendon of it uses, as bits.
-SN_LOCAL int ten_gather_wrench(const SnModel *m, SnAdjoint *a, int link) {
-  sn_bar sum[6];
-  int used = 0;
-  sn_copy(sum, a->wrench + 6 * link, 6);
-  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
-    const int k = m->linkten[i], bits = a->ten_used[m->tenlink_tendon[k]];
-    if (!bits) continue;
-    used |= bits;
-    for (int e = 0; e < 6; ++e) sum[e] += a->tenlink[TEN_LINK * k + TEN_WRENCH + e];
-  }
-  sn_copy(a->wrench + 6 * link, sum, 6);
-  return used;
-}
-
-// Adds to the bar of its twist in motion z; z = SN_NMOTION: that of saturated joints.
-SN_LOCAL void ten_gather_twist(const SnModel *m, SnAdjoint *a, int link, int z) {
-  const bool saturation = z == SN_NMOTION;
-  sn_bar *bar = saturation ? a->sat_twist_bar + 6 * link : a->twist_bar + 6 * (SN_NMOTION * link + z);
-  sn_bar sum[6];
-  sn_copy(sum, bar, 6);
+// Adds what a link gets from its tendons to its wrench, or to the bar of its twist in a motion: parts of ten_gather.
+enum { TEN_SATURATION = SN_NMOTION, TEN_TO_WRENCH, TEN_PARTS };
+SN_INLINE void ten_gather_part(const SnModel *m, SnAdjoint *a, int link, const int part) {
+  const int from = part == TEN_TO_WRENCH ? TEN_WRENCH : TEN_PULL;
+  sn_bar *to = a->twist_bar + 6 * (SN_NMOTION * link + part), sum[6];
+  if (part == TEN_TO_WRENCH) to = a->wrench + 6 * link;
+  if (part == TEN_SATURATION) to = a->sat_twist_bar + 6 * link;
+  sn_copy(sum, to, 6);
   for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
     const int k = m->linkten[i], t = m->tenlink_tendon[k];
-    const sn_bar rate = saturation ? a->sat_ten_bar[t] : a->ten_rate_bar[SN_NMOTION * t + z];
-    if (!sn_any(rate)) continue;
-    for (int e = 0; e < 6; ++e) sum[e] += rate * a->tenlink[TEN_LINK * k + TEN_PULL + e];
+    sn_bar scale = sn_bar_of(1);
+    if (part == TEN_SATURATION) scale = a->sat_ten_bar[t];
+    if (part < SN_NMOTION) scale = a->ten_rate_bar[SN_NMOTION * t + part];
+    if (!a->ten_used[t] || !sn_any(scale)) continue;
+    for (int e = 0; e < 6; ++e) sum[e] += scale * a->tenlink[TEN_LINK * k + from + e];
   }
-  sn_copy(bar, sum, 6);
+  sn_copy(to, sum, 6);
 }
+
+#if defined(SN_SERIAL)
+// All parts of a link.
+SN_LOCAL void ten_gather_link(const SnModel *m, SnAdjoint *a, int link) {
+  int used = 0;  // motions that some tendon of it uses
+  for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i)
+    used |= a->ten_used[m->tenlink_tendon[m->linkten[i]]];
+  if (!used) return;
+  ten_gather_part(m, a, link, TEN_TO_WRENCH);
+  if (*a->sat_on) ten_gather_part(m, a, link, TEN_SATURATION);
+  for (int z = 0; z < SN_NMOTION; ++z)
+    if (used & 1 << z) ten_gather_part(m, a, link, z);
+}
+#endif
 
 // What links get from their tendons.
 SN_LOCAL void ten_gather(const SnModel *m, SnAdjoint *a, SnLane *lane) {
   (void)lane;
 #if defined(SN_SERIAL)
-  for (int link = 0; link < m->nbody; ++link) {
-    if (m->linkten_adr[link + 1] == m->linkten_adr[link] || sn_is_left_out(m, a, link)) continue;
-    const int used = ten_gather_wrench(m, a, link);
-    for (int z = 0; z <= SN_NMOTION; ++z)
-      if (z == SN_NMOTION ? *a->sat_on : used & 1 << z) ten_gather_twist(m, a, link, z);
-  }
+  for (int link = 0; link < m->nbody; ++link)
+    if (m->linkten_adr[link + 1] > m->linkten_adr[link] && !sn_is_left_out(m, a, link)) ten_gather_link(m, a, link);
 #else
-  enum { PARTS = SN_NMOTION + 2 };  // the wrench, and motions: links have many tendons, and are fewer than lanes
-  SN_FOR(i, m->nbody * PARTS) {
-    const int link = i / PARTS, z = i % PARTS - 1;
-    if (m->linkten_adr[link + 1] == m->linkten_adr[link]) continue;
-    if (z < 0)
-      ten_gather_wrench(m, a, link);
-    else if (z < SN_NMOTION || *a->sat_on)
-      ten_gather_twist(m, a, link, z);
+  SN_FOR(i, m->nbody * TEN_PARTS) {  // links have many tendons, and are fewer than lanes
+    const int link = i / TEN_PARTS, part = i % TEN_PARTS;
+    if (m->linkten_adr[link + 1] > m->linkten_adr[link] && (part != TEN_SATURATION || *a->sat_on))
+      ten_gather_part(m, a, link, part);
   }
 #endif
 }
