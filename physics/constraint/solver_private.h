@@ -78,7 +78,7 @@ typedef struct SnFourRows {
   sn_real weight[4];
 } SnFourRows;
 // Adds to the lower triangle of H the products of four rows with themselves: H[col[p]][col[q]] += (weight[0] row[0][p])
-// row[0][q] + .. for q <= p < n. one: of the first of them alone. Needs a sync before and after.
+// row[0][q] + .. for q <= p < n. Takes the first row alone where `one` says so. Needs a sync before and after.
 SN_FUNC void sn_part_add_products(const SnModel *m, SnWorld *w, SnLane *lane, int n, const int *col, SnFourRows four,
                                   bool one);
 // Enters the columns of each block of J in hessian_bits, where nv is at most 64. Ends with a sync.

@@ -18,7 +18,7 @@ typedef struct Lane {
   ucontext_t context;
   long count, before;  // accesses in this phase, and those of them before the latest shuffle
   unsigned shuffles;
-  int at[PLACES];  // accesses since the latest shuffle by where they stand in the text
+  int at[PLACES];     // accesses since the latest shuffle by where they stand in the text
   bool done, passes;  // the lane has ended; it waits at a shuffle, not at a barrier
 } Lane;
 
@@ -37,8 +37,8 @@ static void *argument;
 static CounterPhase *phase;
 static int nphase, capacity, unmarked;
 static long touched[COUNTER_PLACES];
-static uintptr_t text[PLACES];       // where an access stands, a table by addresses; 0: free
-static int used[PLACES], nused;     // those of the text since the latest shuffle
+static uintptr_t text[PLACES];   // where an access stands, a table by addresses; 0: free
+static int used[PLACES], nused;  // those of the text since the latest shuffle
 static bool is_used[PLACES];
 static uintptr_t sectors[SECTORS];  // those that were touched, a table by their numbers; 0: free
 

@@ -25,7 +25,7 @@ typedef enum CounterPlace {
 typedef struct CounterPhase {
   long most;         // accesses of the lane that has the most: those on the critical path. Lanes that pass numbers
                      // (sn_shuffle) wait for each other: from one shuffle to the next it may be another lane
-  long issued;       // those that a warp issues, which executes what stands in one place of the text for all its lanes
+  long issued;       // accesses that a warp issues: one where several lanes have the same one of the text
   long all;          // accesses of all lanes
   int shuffles;      // numbers passed one after the other
   int active;        // lanes that do more than what every lane does
