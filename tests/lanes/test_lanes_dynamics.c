@@ -1,9 +1,11 @@
 // The smooth dynamics and all integrators on several lanes: every real field of the world has the bits of one lane.
-// (`discrete`, which finds a step by its constraints, too: test_lanes_step.c.)
+// (`discrete`, which finds a step by its constraints, too: test_lanes_step.c.) M's factor and solves for any number of
+// dofs.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "physics/dynamics/dynamics.h"
 #include "physics/step/step.h"
 #include "tests/support/lanes.h"
 #include "tests/support/dynamics_models.h"
@@ -49,9 +51,10 @@ static void check_number(SnOracle *o, const char *name, int n) {
   free(b);
 }
 
-// A warp has a way of its own through reductions, factors and solves.
+// A warp has a way of its own through reductions, and so has a part of one through factors and solves.
 static void check_lanes(SnOracle *o, const char *name) {
   check_number(o, name, 3);
+  check_number(o, name, 8);
   check_number(o, name, SN_WARP);
 }
 
@@ -65,8 +68,74 @@ static void integrators(void **state) {
   }
 }
 
+// ---- the factor of M and its solves alone
+
+enum { SIZES = 16, MOST = 132 };
+
+typedef struct Solve {
+  SnOracle *o;
+  sn_real x[MOST];
+} Solve;
+
+static void factor_and_solve(SnLane *lane, void *arg) {
+  Solve *s = arg;
+  sn_factor_M(s->o->m, &s->o->w, lane);
+  sn_solve_LD(s->o->m, lane, s->o->w.qLD, s->o->w.qLDiagInv, s->x);
+}
+
+// A tree of n hinges: chains that leave each other at random places.
+static void random_tree(SnOracle *o, SnOracle *rng, int n) {
+  static char xml[80000];
+  int open = 0;
+  size_t at = (size_t)snprintf(xml, sizeof xml, "<mujoco><worldbody>");
+  for (int i = 0; i < n; ++i) {
+    at += (size_t)snprintf(xml + at, sizeof xml - at,
+                           "<body pos='.1 .02 .03'><joint axis='%d 1 .3' armature='.01'/><geom size='.05' mass='%g'/>",
+                           i % 3, 1 + 0.5 * sn_oracle_uniform(rng));
+    for (++open; open > 0 && sn_oracle_pick(rng, 3) == 0; --open)
+      at += (size_t)snprintf(xml + at, sizeof xml - at, "</body>");
+  }
+  for (; open > 0; --open) at += (size_t)snprintf(xml + at, sizeof xml - at, "</body>");
+  snprintf(xml + at, sizeof xml - at, "</worldbody></mujoco>");
+  sn_oracle_load_string(o, xml);
+}
+
+// Bits of the factor and of a solve on n lanes.
+static void same_solve(SnOracle *o, const Solve *one, const sn_real *LD, const sn_real *x, int n) {
+  Solve s = {.o = o};
+  memcpy(s.x, x, sizeof s.x);
+  sn_lanes_run(n, factor_and_solve, &s);
+  if (memcmp(s.x, one->x, sizeof s.x) != 0 || memcmp(o->w.qLD, LD, sizeof *LD * (size_t)o->m->nC) != 0)
+    fail_msg("%d dofs: M^-1 x, or the factor, is another one on %d lanes", o->m->nv, n);
+}
+
+// All numbers of rows that a lane can have, and more than it keeps in registers.
+static void sizes(void **state) {
+  (void)state;
+  static const int size[SIZES] = {1, 2, 7, 8, 9, 15, 17, 31, 33, 40, 47, 49, 63, 65, 128, 130};
+  static const int lanes[] = {2, 3, 4, 8, 16, SN_WARP};
+  SnOracle rng = {.rng = 1};
+  for (int i = 0; i < SIZES; ++i) {
+    SnOracle o;
+    random_tree(&o, &rng, size[i]);
+    assert_int_equal(o.m->nv, size[i]);
+    for (int k = 0; k < o.mj->nq; ++k) o.d->qpos[k] = 0.5 * sn_oracle_uniform(&rng);
+    mj_forward(o.mj, o.d);
+    sn_oracle_fill(&o);
+    Solve one = {.o = &o};
+    sn_real x[MOST] = {0}, *LD = calloc((size_t)o.m->nC, sizeof *LD);
+    assert_non_null(LD);
+    for (int k = 0; k < size[i]; ++k) x[k] = one.x[k] = (sn_real)sn_oracle_uniform(&rng);
+    sn_lanes_run(1, factor_and_solve, &one);
+    memcpy(LD, o.w.qLD, sizeof *LD * (size_t)o.m->nC);
+    for (size_t k = 0; k < sizeof lanes / sizeof *lanes; ++k) same_solve(&o, &one, LD, x, lanes[k]);
+    free(LD);
+    sn_oracle_free(&o);
+  }
+}
+
 int main(void) {
   print_message("seed 1\n");
-  const struct CMUnitTest tests[] = {cmocka_unit_test(integrators)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(integrators), cmocka_unit_test(sizes)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
