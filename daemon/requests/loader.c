@@ -448,11 +448,11 @@ static bool same_client(const SnRoute *a, const SnRoute *b) {
   return a->size == b->size && a->size > 0 && !memcmp(a->identity, b->identity, a->size);
 }
 
-// Lines up a job that was parked. There is room: it was counted all the time.
+// Lines up a job that was parked. There is room for one more of each thread (sn_loader_start). It is counted once at
+// most: a request that comes meanwhile is not refused for it twice.
 static void line_up(SnDaemon *d, SnJob *job) {
-  const bool taken = sn_queue_push(&d->loader.jobs, job);
   atomic_fetch_sub(&d->loader.parked, 1);
-  if (!taken) refuse(d, job);
+  if (!sn_queue_push(&d->loader.jobs, job)) refuse(d, job);
 }
 
 // What waited for a model goes on, or fails as its load did. A session of the last daemon may try again.
