@@ -459,13 +459,20 @@ SN_LOCAL void ten_path_vjp(const SnModel *m, const SnWorld *w, SnAdjoint *a, int
   for (int k = m->tenlink_adr[t]; k < m->tenlink_adr[t + 1]; ++k) ten_close_link(m, w, a, t, k);
 }
 
-// Adds what a link gets from its tendons to its wrench, or to the bar of its twist in a motion: parts of ten_gather.
+// Parts of what a link gets from its tendons: what goes to the bar of its twist in each motion and in that of saturated
+// joints, and to its wrench.
 enum { TEN_SATURATION = SN_NMOTION, TEN_TO_WRENCH, TEN_PARTS };
+
+// Adds a part to where it goes.
 SN_INLINE void ten_gather_part(const SnModel *m, SnAdjoint *a, int link, const int part) {
   const int from = part == TEN_TO_WRENCH ? TEN_WRENCH : TEN_PULL;
-  sn_bar *to = a->twist_bar + 6 * (SN_NMOTION * link + part), sum[6];
-  if (part == TEN_TO_WRENCH) to = a->wrench + 6 * link;
-  if (part == TEN_SATURATION) to = a->sat_twist_bar + 6 * link;
+  sn_bar *to, sum[6];
+  if (part == TEN_TO_WRENCH)
+    to = a->wrench + 6 * link;
+  else if (part == TEN_SATURATION)
+    to = a->sat_twist_bar + 6 * link;
+  else
+    to = a->twist_bar + 6 * (SN_NMOTION * link + part);
   sn_copy(sum, to, 6);
   for (int i = m->linkten_adr[link]; i < m->linkten_adr[link + 1]; ++i) {
     const int k = m->linkten[i], t = m->tenlink_tendon[k];

@@ -88,15 +88,16 @@ SN_LOCAL void find_supers(const SnModel *m, SnWorld *w) {
 // hessian_bits and the rows of every supernode.
 SN_LOCAL void find_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
   SN_FOR(i, m->nv * m->nword) w->hessian_bits[i] = m->M_bits[i];
-  SN_SYNC(lane);
+  bool entered = false;
 #if !defined(SN_SERIAL)
-  const bool shared = sn_can_shuffle(lane) && m->nword == 1;
-  if (shared) sn_part_enter_blocks(m, w, lane);
-#else
-  const bool shared = false;
+  entered = sn_can_shuffle(lane) && m->nword == 1;
+  if (entered)
+    sn_part_enter_blocks(m, w, lane);
+  else
+    SN_SYNC(lane);
 #endif
   SN_ONE(lane) {
-    if (!shared) enter_blocks(m, w);
+    if (!entered) enter_blocks(m, w);
     factor_bits(m, w);
     find_supers(m, w);
   }

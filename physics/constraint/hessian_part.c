@@ -1,6 +1,6 @@
-// The factor of the constraint solver's Hessian where lanes pass numbers by shuffles, and are a part of a warp
-// (hessian_warp.c has it for a whole one, hessian_factor.c for others). Each number gets the terms that it gets there,
-// in the same order, so the bits are the same.
+// The factor of the constraint solver's Hessian where lanes pass numbers by shuffles: parts of a warp, and a warp with
+// more dofs than hessian_warp.c holds (hessian_factor.c has it for others). Each number gets the terms that it gets
+// there, in the same order, so the bits are the same.
 //
 // Each of at most SN_MAXSUPER rows of a supernode can have a lane, or each of its own columns. These stay in registers
 // while the supernode is eliminated; what other columns need of them goes by shuffles.

@@ -91,7 +91,6 @@ SN_FUNC void sn_part_hessian_solve(const SnModel *m, const SnWorld *w, SnLane *l
 
 // ---- hessian_warp.c: the same on the lanes of a warp (sn_is_warp), where nv is at most SN_WARP_ROWS * SN_WARP ----
 
-enum { SN_WARP_ROWS = 4 };  // most rows of a matrix that a lane of a warp keeps
 // Finds hessian_bits, and first row and size of the supernodes. Ends with a sync, as do the next two.
 SN_FUNC void sn_warp_pattern(const SnModel *m, SnWorld *w, SnLane *lane);
 // Makes what sn_factor_eliminate makes.

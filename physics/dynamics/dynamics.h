@@ -67,8 +67,10 @@ SN_FUNC void sn_add_JtJ(const SnModel *m, SnLane *lane, sn_real *mat, sn_real b,
 
 // ---- factor_lanes.c ----
 
+enum { SN_WARP_ROWS = 4 };  // most rows of a matrix that a lane of a warp keeps
 // Solves like sn_solve_LD where lanes pass numbers by shuffles (sn_can_shuffle). Returns false, and does nothing, where
-// they do not. So it does where nv is too large for what they keep: 128 rows of a warp, 8 a lane of fewer lanes.
+// they do not. So it does where nv is too large for what they keep: SN_WARP_ROWS rows a lane of a warp, 8 a lane of
+// fewer lanes.
 SN_FUNC bool sn_lanes_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x);
 // Computes L in mat and D from the leaves on, on several lanes. Overwrites w->hessian.
 SN_FUNC void sn_lanes_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real *mat, sn_real *D);

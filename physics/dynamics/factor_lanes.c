@@ -14,7 +14,6 @@
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
 enum {
   MOST_ROWS = 8,    // of x that a lane keeps
-  WARP_ROWS = 4,    // the same of a warp
   FACTOR_WIDTH = 4  // entries of a row that a lane makes at once
 };
 
@@ -28,7 +27,7 @@ typedef struct RowSum {
 
 // Begins the sum x - ... of n terms.
 SN_INLINE RowSum row_sum(sn_real x, int n) {
-  const RowSum sum = {{x, -SN_R(0.0), -SN_R(0.0)}, n - 1, (n - 1) % 3};
+  const RowSum sum = {{x, 0, 0}, n - 1, (n - 1) % 3};
   return sum;
 }
 
@@ -36,7 +35,8 @@ SN_INLINE RowSum row_sum(sn_real x, int n) {
 SN_INLINE void row_subtract(RowSum *sum, sn_real term) {
   sn_real *part = sum->part;
   if (sum->left == 0) {
-    part[0] = part[0] + (part[1] + part[2]) - term;
+    // the others are minus the sums there, but for the sign of a zero
+    part[0] = part[0] - (0 - (part[1] + part[2])) - term;
     return;
   }
   const sn_real done = part[0] - term;
@@ -46,7 +46,7 @@ SN_INLINE void row_subtract(RowSum *sum, sn_real term) {
   part[2] = turns ? done : part[2];
 }
 
-// x <- L^-T x for the rows in sum, from the leaves.
+// x <- L^-T x for the rows of a lane, from the leaves.
 SN_INLINE void lanes_solve_leaves(const SnModel *m, SnLane *lane, const sn_real *LD, sn_real *x, const int rows) {
   const int nv = m->nv, id = sn_lane_id(lane), lanes = sn_lane_count(lane), *rowadr = m->M_rowadr;
   int last[MOST_ROWS], depth[MOST_ROWS];
@@ -68,7 +68,7 @@ SN_INLINE void lanes_solve_leaves(const SnModel *m, SnLane *lane, const sn_real 
   SN_UNROLL for (int r = 0; r < rows; ++r) x[r] = sum[r].part[0];
 }
 
-// x <- L^-1 x for the rows in sum, from the roots. A row waits for its next column.
+// x <- L^-1 x for the rows of a lane, from the roots. A row waits for its next column.
 SN_INLINE void lanes_solve_roots(const SnModel *m, SnLane *lane, const sn_real *LD, sn_real *x, const int rows) {
   const int nv = m->nv, id = sn_lane_id(lane), lanes = sn_lane_count(lane), *colind = m->M_colind;
   int at[MOST_ROWS], next[MOST_ROWS];
@@ -109,7 +109,7 @@ SN_INLINE void lanes_solve(const SnModel *m, SnLane *lane, const sn_real *LD, co
 
 SN_FUNC bool sn_lanes_solve_LD(const SnModel *m, SnLane *lane, const sn_real *LD, const sn_real *diag_inv, sn_real *x) {
   const int rows = (m->nv + sn_lane_count(lane) - 1) / sn_lane_count(lane);
-  if (!sn_can_shuffle(lane) || rows > (sn_is_warp(lane) ? WARP_ROWS : MOST_ROWS)) return false;
+  if (!sn_can_shuffle(lane) || rows > (sn_is_warp(lane) ? SN_WARP_ROWS : MOST_ROWS)) return false;
   if (rows <= 1)
     lanes_solve(m, lane, LD, diag_inv, x, 1);
   else if (rows == 2)
@@ -191,7 +191,8 @@ SN_FUNC void sn_lanes_factor(const SnModel *m, SnWorld *w, SnLane *lane, sn_real
       lanes_factor_level(&f, lane, mat, D, level, 2);
     else
       lanes_factor_level(&f, lane, mat, D, level, FACTOR_WIDTH);
-    SN_SYNC(lane);  // a lane reads more of a column than belongs to its row
+    SN_SYNC(lane);             // a lane reads more of a column than belongs to its row
+    if (level == 0) continue;  // nobody reads these columns
     for (int k = 0, c = sn_lane_id(lane); k < rows; c += lanes) {
       for (; c >= n && k < rows; ++k) c -= n;
       if (k == rows) break;

@@ -109,11 +109,22 @@ static void same_solve(SnOracle *o, const Solve *one, const sn_real *LD, const s
     fail_msg("%d dofs: M^-1 x, or the factor, is another one on %d lanes", o->m->nv, n);
 }
 
-// All numbers of rows that a lane can have, and more than it keeps in registers.
+static void same_solves(SnOracle *o, const sn_real *x) {
+  static const int lanes[] = {2, 3, 4, 8, 16, SN_WARP};
+  Solve one = {.o = o};
+  sn_real *LD = calloc((size_t)o->m->nC, sizeof *LD);
+  assert_non_null(LD);
+  memcpy(one.x, x, sizeof one.x);
+  sn_lanes_run(1, factor_and_solve, &one);
+  memcpy(LD, o->w.qLD, sizeof *LD * (size_t)o->m->nC);
+  for (size_t k = 0; k < sizeof lanes / sizeof *lanes; ++k) same_solve(o, &one, LD, x, lanes[k]);
+  free(LD);
+}
+
+// All numbers of rows that a lane can have, and more than it keeps in registers; zeros of both signs, too.
 static void sizes(void **state) {
   (void)state;
   static const int size[SIZES] = {1, 2, 7, 8, 9, 15, 17, 31, 33, 40, 47, 49, 63, 65, 128, 130};
-  static const int lanes[] = {2, 3, 4, 8, 16, SN_WARP};
   SnOracle rng = {.rng = 1};
   for (int i = 0; i < SIZES; ++i) {
     SnOracle o;
@@ -122,14 +133,14 @@ static void sizes(void **state) {
     for (int k = 0; k < o.mj->nq; ++k) o.d->qpos[k] = 0.5 * sn_oracle_uniform(&rng);
     mj_forward(o.mj, o.d);
     sn_oracle_fill(&o);
-    Solve one = {.o = &o};
-    sn_real x[MOST] = {0}, *LD = calloc((size_t)o.m->nC, sizeof *LD);
-    assert_non_null(LD);
-    for (int k = 0; k < size[i]; ++k) x[k] = one.x[k] = (sn_real)sn_oracle_uniform(&rng);
-    sn_lanes_run(1, factor_and_solve, &one);
-    memcpy(LD, o.w.qLD, sizeof *LD * (size_t)o.m->nC);
-    for (size_t k = 0; k < sizeof lanes / sizeof *lanes; ++k) same_solve(&o, &one, LD, x, lanes[k]);
-    free(LD);
+    for (int zeros = 0; zeros < 2; ++zeros) {
+      sn_real x[MOST] = {0};
+      for (int k = 0; k < size[i]; ++k) {
+        const sn_real number = (sn_real)sn_oracle_uniform(&rng);
+        x[k] = zeros ? number * 0 : number;
+      }
+      same_solves(&o, x);
+    }
     sn_oracle_free(&o);
   }
 }

@@ -38,6 +38,7 @@ static CounterPhase *phase;
 static int nphase, capacity, unmarked;
 static long touched[COUNTER_PLACES];
 static uintptr_t text[PLACES];   // where an access stands, a table by addresses; 0: free
+static int ntext;                // of them are taken
 static int used[PLACES], nused;  // those of the text since the latest shuffle
 static bool is_used[PLACES];
 static uintptr_t sectors[SECTORS];  // those that were touched, a table by their numbers; 0: free
@@ -67,6 +68,10 @@ static void touch(uintptr_t sector, CounterPlace place) {
 static void count_text(uintptr_t from) {
   size_t k = (from * 0x9e3779b97f4a7c15u) >> 50;
   while (text[k] && text[k] != from) k = (k + 1) % PLACES;
+  if (!text[k] && ++ntext > PLACES / 2) {
+    fprintf(stderr, "more than %d places of the text have accesses: PLACES is too small\n", PLACES / 2);
+    exit(1);
+  }
   text[k] = from;
   running->at[k]++;
   if (is_used[k]) return;

@@ -298,7 +298,7 @@ static void random_models(void **state) {
     sn_oracle_free(&o);
   }
   printf("%ld models, %ld pairs, %ld contacts\n", models, pairs, contacts);
-  assert_true(models > 200 && contacts > 10000);
+  assert_true(models > sn_draws(200) && contacts > sn_draws(10000));
 }
 
 // More contacts than the list holds: the first of them, and a warning.
