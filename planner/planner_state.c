@@ -159,7 +159,8 @@ void sn_planner_take_estimate(const SnPlanner *p, const SnEstimate *e) {
 static SnCode check_applied(const SnPlanner *p, const SnApplied *a, SnError *err) {
   for (int i = 0; a && i < a->n; ++i)
     if (!isfinite(a->time[i]) || (i > 0 && !(a->time[i] > a->time[i - 1])))
-      return sn_fail(err, SN_ERR_ARGUMENT, "applied: times must be finite and ascend");
+      return sn_fail(err, SN_ERR_ARGUMENT, "applied: time[%d]: %g, allowed is a finite number above the one before", i,
+                     a->time[i]);
   const size_t n = a ? (size_t)a->n * (size_t)p->m->nu : 0;
   for (size_t i = 0; i < n; ++i)
     if (!(fabs(a->ctrl[i]) <= SN_MAXVAL))

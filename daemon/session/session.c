@@ -73,7 +73,8 @@ SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most,
   SnPeer *peer = route->peer;
   pthread_mutex_lock(&sessions->mutex);
   const bool free = sessions->count + sessions->reserved < sessions->capacity;
-  const bool allowed = peer->sessions < peer->quota.sessions;
+  const int of_key = peer->sessions;
+  const bool allowed = of_key < peer->quota.sessions;
   const bool fits = count_of(sessions, route->link.number) < most;
   if (free && allowed && fits) {
     sessions->opener[sessions->reserved++] = route->link.number;
@@ -81,7 +82,7 @@ SnCode sn_sessions_reserve(SnSessions *sessions, const SnRoute *route, int most,
   }
   pthread_mutex_unlock(&sessions->mutex);
   if (!free) return sn_fail(err, SN_ERR_LIMIT, "%d sessions are open; more are not allowed", sessions->capacity);
-  if (!allowed) return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", peer->sessions);
+  if (!allowed) return sn_fail(err, SN_ERR_LIMIT, "this key has %d sessions; more are not allowed", of_key);
   if (fits) return SN_OK;
   return sn_fail(err, SN_ERR_LIMIT, "%d sessions of this connection are open; more are not allowed for one", most);
 }
