@@ -312,18 +312,19 @@ static SnCode describe(SnCuda *c, SnError *err) {
 
 // The driver keeps room for the stacks of all threads that can be resident at once. A larger stack takes what it is
 // larger by.
-static SnCode check_stack(SnCuda *c, const char *name, size_t stack, SnError *err) {
+static SnCode check_stack(SnCuda *c, SnKernel kernel, int threads_of_world, size_t stack, SnError *err) {
   SnDevice *d = &c->device;
   const size_t there = stacks[c->index % 64], more = stack > there ? stack - there : 0;
   const size_t threads = (size_t)attribute(c, cudaDevAttrMaxThreadsPerMultiProcessor) * (size_t)d->multiprocessors;
   const size_t left = memory_free(d);
   if (d->lost) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason);
   if (more * threads <= left) return SN_OK;
-  return sn_fail(err, SN_ERR_LIMIT,
-                 "cuda: device %d, %s: kernel %s has a stack of %zu bytes, %.2f GiB more for %zu threads; %.2f GiB are "
-                 "free",
-                 c->index, d->text, name, stack, (double)more * (double)threads / (1 << 30), threads,
-                 (double)left / (1 << 30));
+  return sn_fail(
+      err, SN_ERR_LIMIT,
+      "cuda: device %d, %s: kernel %s with %d threads a world has a stack of %zu bytes, %.2f GiB more for %zu "
+      "threads; %.2f GiB are free",
+      c->index, d->text, sn_kernel_name(kernel), threads_of_world, stack, (double)more * (double)threads / (1 << 30),
+      threads, (double)left / (1 << 30));
 }
 
 // Asks a kernel for what it takes, and puts a launch of it on nothing into the stream, so that it is on the device,
@@ -335,15 +336,16 @@ static SnCode load_kernel(SnCuda *c, SnDeviceStream *s, SnKernel kernel, int thr
     return sn_fail(err, SN_ERR_NOT_FOUND,
                    "cuda: device %d, %s: %s. Was the library built for it (SINEW_CUDA_ARCHITECTURES)?", c->index,
                    d->text, d->reason);
-  const SnCode code = check_stack(c, sn_kernel_name(kernel), about->localSizeBytes, err);
+  const SnCode code = check_stack(c, kernel, threads, about->localSizeBytes, err);
   if (code != SN_OK) return code;
-  note_stack(c, about->localSizeBytes);
   SnWork *nothing = calloc(1, sizeof *nothing);
   if (!nothing) return sn_fail(err, SN_ERR_MEMORY, "cuda: device %d, %s: out of memory", c->index, d->text);
   launch(d, s, kernel, &(SnLaunchShape){1, threads}, nothing);
   wait(d, s);
   free(nothing);
-  return d->lost ? sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason) : SN_OK;
+  if (d->lost) return sn_fail(err, SN_ERR_NOT_FOUND, "cuda: device %d, %s: %s", c->index, d->text, d->reason);
+  note_stack(c, about->localSizeBytes);
+  return SN_OK;
 }
 
 static SnCode load_kernels(SnCuda *c, SnError *err) {

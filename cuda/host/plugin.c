@@ -74,8 +74,11 @@ static SnCode plugin_reserve_rollouts(SnBackend *b, SnBackendModel *x, int count
 
 static SnCode plugin_reserve_batches(SnBackend *b, SnBackendModel *x, int count, SnError *err) {
   (void)b;
-  x->batches = true;
-  return count <= x->capacity[SN_CAPACITY_BATCHES] ? SN_OK : sn_session_reserve(x, SN_CAPACITY_BATCHES, count, err);
+  const bool before = x->batches, there = count <= x->capacity[SN_CAPACITY_BATCHES];
+  x->batches = true;  // what is reserved depends on it
+  const SnCode code = there ? SN_OK : sn_session_reserve(x, SN_CAPACITY_BATCHES, count, err);
+  if (code != SN_OK) x->batches = before;
+  return code;
 }
 
 static void begin_batch(SnBackendModel *x, const SnBatch *batch) {

@@ -4,6 +4,10 @@
 
 #include "cuda/kernels/work.h"
 
+// A field is found by its place in the struct, a byte each; the model goes by words.
+static_assert(sizeof(SnWorld) == SN_NWORLD && sizeof(SnAdjoint) == SN_NADJOINT, "a field is not a byte");
+static_assert(sizeof(SnModel) % sizeof(uint32_t) == 0, "the model is no whole number of words");
+
 // Fills the shared memory of this thread block (physics/world/device_field_private.h). All of its threads call it.
 // Worlds of a launch have one layout, in slots of blocks or in those of states.
 static __device__ __forceinline__ void sn_kernel_shared(const SnWork *work) {
