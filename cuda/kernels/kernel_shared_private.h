@@ -4,7 +4,7 @@
 
 #include "cuda/kernels/work.h"
 
-// A field is found by its place in the struct, a byte each; the model goes by words.
+// Finds a field by its place in the struct, a byte each; copies the model by words.
 static_assert(sizeof(SnWorld) == SN_NWORLD && sizeof(SnAdjoint) == SN_NADJOINT, "a field is not a byte");
 static_assert(sizeof(SnModel) % sizeof(uint32_t) == 0, "the model is no whole number of words");
 
