@@ -92,7 +92,7 @@ SN_LOCAL void find_pattern(const SnModel *m, SnWorld *w, SnLane *lane) {
 #if !defined(SN_SERIAL)
   entered = sn_can_shuffle(lane) && m->nword == 1;
   if (entered)
-    sn_part_enter_blocks(m, w, lane);
+    sn_part_enter_blocks(w, lane);
   else
     SN_SYNC(lane);
 #endif

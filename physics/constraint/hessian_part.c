@@ -10,9 +10,8 @@
 #include "physics/constraint/solver_private.h"
 
 #if !defined(SN_SERIAL) && !defined(SN_PACK)
-SN_FUNC void sn_part_enter_blocks(const SnModel *m, SnWorld *w, SnLane *lane) {
+SN_FUNC void sn_part_enter_blocks(SnWorld *w, SnLane *lane) {
   const int nblock = w->nblock[0], id = sn_lane_id(lane), lanes = sn_lane_count(lane);
-  (void)m;
   for (int first = 0; first < nblock; first += lanes) {
     uint64_t word = 0;
     int last = -1;
@@ -55,13 +54,10 @@ SN_FUNC void sn_part_add_products(const SnModel *m, SnWorld *w, SnLane *lane, in
   }
 }
 
-// Takes from the numbers of a column in the rows of a supernode what the elimination of these takes; own, inv: the
-// lane's own column among them, eliminated, and the inverses of the pivots.
-SN_INLINE void part_eliminate(SnLane *lane, int size, const sn_real *own, const sn_real *inv, sn_real *x) {
-  SN_UNROLL for (int j = SN_MAXSUPER - 1; j > 0; --j) {
-    if (j >= size) continue;
-    SN_UNROLL for (int i = 0; i < j; ++i) x[i] -= sn_shuffle(lane, own[j], i) * inv[j] * x[j];
-  }
+// Takes from the numbers x of a column in the rows of a supernode what the elimination of row j takes; own: the lane's
+// own column of the supernode, inv: the inverse of the pivot.
+SN_INLINE void part_eliminate_row(SnLane *lane, const int j, const sn_real *own, sn_real inv, sn_real *x) {
+  SN_UNROLL for (int i = 0; i < j; ++i) x[i] -= sn_shuffle(lane, own[j], i) * inv * x[j];
 }
 
 SN_FUNC void sn_part_within(const SnModel *m, SnWorld *w, SnLane *lane, SnSuper u) {
@@ -73,10 +69,7 @@ SN_FUNC void sn_part_within(const SnModel *m, SnWorld *w, SnLane *lane, SnSuper 
     inv[j] = 0;
     if (j >= size) continue;
     inv[j] = 1 / sn_max(SN_MINVAL, sn_shuffle(lane, own[j], j));
-    SN_UNROLL for (int i = 0; i < j; ++i) {
-      const sn_real a = sn_shuffle(lane, own[j], i) * inv[j];
-      if (id <= i) own[i] -= a * own[j];
-    }
+    part_eliminate_row(lane, j, own, inv[j], own);  // nobody reads what a lane has above its diagonal
   }
   SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) {
     if (i < size && id <= i) u.value[i * u.ld + u.n + id] = own[i];
@@ -86,7 +79,7 @@ SN_FUNC void sn_part_within(const SnModel *m, SnWorld *w, SnLane *lane, SnSuper 
     const int q = first + id, col = q < u.n ? u.col[q] : 0;
     sn_real x[SN_MAXSUPER];
     SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) x[i] = i < size && q < u.n ? from[i * m->nv + col] : 0;
-    part_eliminate(lane, size, own, inv, x);
+    SN_UNROLL for (int j = SN_MAXSUPER - 1; j > 0; --j) if (j < size) part_eliminate_row(lane, j, own, inv[j], x);
     SN_UNROLL for (int i = 0; i < SN_MAXSUPER; ++i) if (i < size && q < u.n) u.value[i * u.ld + q] = x[i];
   }
   SN_SYNC(lane);

@@ -82,7 +82,7 @@ typedef struct SnFourRows {
 SN_FUNC void sn_part_add_products(const SnModel *m, SnWorld *w, SnLane *lane, int n, const int *col, SnFourRows four,
                                   bool one);
 // Enters the columns of each block of J in hessian_bits, where nv is at most 64. Ends with a sync.
-SN_FUNC void sn_part_enter_blocks(const SnModel *m, SnWorld *w, SnLane *lane);
+SN_FUNC void sn_part_enter_blocks(SnWorld *w, SnLane *lane);
 // Copies the rows of a supernode from the dense H and eliminates them among themselves, where each of them can have a
 // lane. Ends with a sync.
 SN_FUNC void sn_part_within(const SnModel *m, SnWorld *w, SnLane *lane, SnSuper u);
